@@ -5,7 +5,7 @@
 #define LUA HEAD "BurstBufferType=burst_buffer/lua\n"
 #define LINE "BurstBufferConf=1 "
 
-static void wrong(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {LUA LINE "Directive=a/b\n", "t.conf:3: ", "expected a word of letters"},
@@ -22,7 +22,7 @@ static void wrong(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void doubtful(void **state)
+static void doubtful_lines_are_warned_about(void **state)
 {
     static const struct test_refusal cases[] = {
         {LUA LINE "Directiv=X\n", "t.conf:3: ", "did you mean Directive?"},
@@ -64,7 +64,7 @@ static void defaults_and_values(void **state)
 }
 
 /* A node has no such file, and its configuration counts as the same. */
-static void nodes_compare_a_hash_without_it(void **state)
+static void hash_of_nodes_excludes_burst_buffers(void **state)
 {
     struct conf *a = test_load(LUA, NULL), *b = test_load(LUA LINE "PollInterval=1\n", NULL);
     assert_true(a->hash == b->hash);
@@ -75,10 +75,10 @@ static void nodes_compare_a_hash_without_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong),
-        cmocka_unit_test(doubtful),
+        cmocka_unit_test(invalid_lines_are_refused),
+        cmocka_unit_test(doubtful_lines_are_warned_about),
         cmocka_unit_test(defaults_and_values),
-        cmocka_unit_test(nodes_compare_a_hash_without_it),
+        cmocka_unit_test(hash_of_nodes_excludes_burst_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #define TASK HEAD "TaskPlugin=task/cgroup\n"
 #define LINE "CgroupConf=1 "
 
-static void wrong(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {TASK LINE "ConstrainCores=maybe\n", "t.conf:3: ", "expected YES or NO"},
@@ -31,7 +31,7 @@ static void wrong(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void doubtful(void **state)
+static void doubtful_lines_are_warned_about(void **state)
 {
     static const struct test_refusal cases[] = {
         {TASK LINE "ConstrainCore=yes\n", "t.conf:3: ", "did you mean ConstrainCores?"},
@@ -49,7 +49,7 @@ static void doubtful(void **state)
     test_warned(cases, COUNT(cases));
 }
 
-static void taken(void **state)
+static void values_are_read(void **state)
 {
     struct conf *c = test_load(HEAD "TaskPlugin=cgroup\nProctrackType=proctrack/cgroup\n"
                                     "JobAcctGatherType=jobacct_gather/cgroup\n" LINE
@@ -82,7 +82,7 @@ static void taken(void **state)
     conf_free(c);
 }
 
-static void shown(void **state)
+static void values_are_shown(void **state)
 {
     static const char *const lines[] = {
         "\nCgroup Support Configuration:\n",  "AllowedRAMSpace         = 101.5%\n",
@@ -110,7 +110,7 @@ static void shown(void **state)
 }
 
 /* Sorted, with defaults that can be parsed, and a word on each. */
-static void table(void **state)
+static void key_table_is_sorted_and_valid(void **state)
 {
     for (size_t i = 1; i < CONF_CGROUP_KEYS; i++) {
         const struct conf_key *k = &conf_cgroup_keys[i];
@@ -124,8 +124,11 @@ static void table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong), cmocka_unit_test(doubtful), cmocka_unit_test(taken),
-        cmocka_unit_test(shown), cmocka_unit_test(table),
+        cmocka_unit_test(invalid_lines_are_refused),
+        cmocka_unit_test(doubtful_lines_are_warned_about),
+        cmocka_unit_test(values_are_read),
+        cmocka_unit_test(values_are_shown),
+        cmocka_unit_test(key_table_is_sorted_and_valid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-static void bad_lines(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -81,7 +81,7 @@ static void bad_lines(void **state)
     }
 }
 
-static void lines(void **state)
+static void lines_apply_to_their_nodes(void **state)
 {
     struct conf_container c = {0};
     struct err err = {0};
@@ -113,7 +113,7 @@ static void lines(void **state)
     conf_container_done(&c);
 }
 
-static void not_this_node(void **state)
+static void lines_of_other_nodes_have_no_effect(void **state)
 {
     struct conf_container c = {0};
     struct err err = {0};
@@ -126,8 +126,9 @@ static void not_this_node(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bad_lines), cmocka_unit_test(lines),
-                                       cmocka_unit_test(not_this_node)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(invalid_lines_are_refused),
+                                       cmocka_unit_test(lines_apply_to_their_nodes),
+                                       cmocka_unit_test(lines_of_other_nodes_have_no_effect)};
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

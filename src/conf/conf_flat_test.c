@@ -7,7 +7,7 @@
 
 #define ON HEAD "SlurmctldParameters=enable_configless\n"
 
-static struct conf *again(const struct conf *c)
+static struct conf *load_flat_text(const struct conf *c)
 {
     size_t len;
     const char *text = conf_flat_text(c, &len);
@@ -17,7 +17,7 @@ static struct conf *again(const struct conf *c)
     return test_load(text, NULL);
 }
 
-static void not_kept(void **state)
+static void flat_text_is_kept_for_configless_clusters_only(void **state)
 {
     static const char *const texts[] = {HEAD,
                                         HEAD "SlurmctldParameters=cloud_dns,disable_configless\n"};
@@ -39,7 +39,7 @@ static void not_kept(void **state)
 }
 
 /* The flat text, read again, has the same hash and the same values. */
-static void means_the_same(void **state)
+static void flat_text_has_the_same_meaning(void **state)
 {
     static const struct {
         const char *line, *epilog;
@@ -60,7 +60,7 @@ static void means_the_same(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         _cleanup_free_ char *text = mem_printf(ON "%s", cases[i].line);
         struct conf *c = test_load(text, NULL);
-        struct conf *d = again(c);
+        struct conf *d = load_flat_text(c);
         if (!str_eq(d->epilog, cases[i].epilog) || !str_eq(c->epilog, d->epilog) ||
             c->hash != d->hash || c->kill_wait_sec != d->kill_wait_sec)
             fail_msg("case %zu: '%s' became '%s'", i, c->epilog ? c->epilog : "NULL",
@@ -71,7 +71,7 @@ static void means_the_same(void **state)
 }
 
 /* Lines of other files are part of the flat text, and are restored from it. */
-static void other_files(void **state)
+static void other_files_are_part_of_the_flat_text(void **state)
 {
     static const char *const bad[] = {"FileConf=x.conf y",
                                       "FileConf=/etc/plugstack.conf y",
@@ -106,7 +106,7 @@ static void other_files(void **state)
 }
 
 /* Include files are inserted at their places: DEFAULT lines in one apply to the lines after it. */
-static void includes(void **state)
+static void include_files_are_inserted_at_their_places(void **state)
 {
     char dir[] = "/tmp/conf_flat_test.XXXXXX";
     static const char *const names[] = {"slurm.conf", "nodes.conf", "sun.conf"};
@@ -123,7 +123,7 @@ static void includes(void **state)
     }
     _cleanup_free_ char *path = mem_printf("%s/slurm.conf", dir);
     assert_int_equal(conf_load(path, CONF_FULL, NULL, &c, NULL, NULL), 0);
-    struct conf *d = again(c);
+    struct conf *d = load_flat_text(c);
     assert_true(c->hash == d->hash);
     assert_int_equal(d->nodes.len, 2);
     assert_int_equal(d->node_rows.data[1].weight, 4);
@@ -140,10 +140,10 @@ static void includes(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_kept),
-        cmocka_unit_test(means_the_same),
-        cmocka_unit_test(other_files),
-        cmocka_unit_test(includes),
+        cmocka_unit_test(flat_text_is_kept_for_configless_clusters_only),
+        cmocka_unit_test(flat_text_has_the_same_meaning),
+        cmocka_unit_test(other_files_are_part_of_the_flat_text),
+        cmocka_unit_test(include_files_are_inserted_at_their_places),
     };
 
     return cmocka_run_group_tests_name("conf_flat", tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "conf/conf_test_util.h"
 
 /* The line of a key, alone. */
-static void shows(const char *text, const char *key, const char *expect)
+static void assert_key_shown(const char *text, const char *key, const char *expect)
 {
     struct conf *c = test_load(text, NULL);
     _cleanup_str_ struct str out = STR_INIT;
@@ -16,7 +16,7 @@ static void shows(const char *text, const char *key, const char *expect)
     conf_free(c);
 }
 
-static void unknown_key(void **state)
+static void unknown_key_is_refused(void **state)
 {
     struct conf *c = test_load(HEAD, NULL);
     _cleanup_str_ struct str out = STR_INIT;
@@ -30,44 +30,49 @@ static void unknown_key(void **state)
     conf_free(c);
 }
 
-static void single_keys(void **state)
+static void single_key_is_shown(void **state)
 {
     (void)state;
-    shows(HEAD, "killwait", "KillWait                = 30 sec\n");
-    shows(HEAD "KillWait=5\n", "KillWait", "KillWait                = 5 sec\n");
-    shows(HEAD, "SLURM_VERSION", "SLURM_VERSION           = " SLURM_VERSION "\n");
-    shows(HEAD, "slurm_conf", "SLURM_CONF              = t.conf\n");
-    shows("SlurmctldHost=a(1.2.3.4)\nSlurmctldHost=b\n", "SlurmctldHost",
-          "SlurmctldHost[0]        = a(1.2.3.4)\nSlurmctldHost[1]        = b\n");
-    shows(HEAD, "SlurmUser", "SlurmUser               = root(0)\n");
-    shows(HEAD "SlurmUser=0\n", "SlurmUser", "SlurmUser               = root(0)\n");
-    shows(HEAD "SlurmdUser=54321\n", "SlurmdUser", "SlurmdUser              = 54321(54321)\n");
-    shows(HEAD "SlurmctldPort=1-3\n", "SlurmctldPort", "SlurmctldPort           = 1-3\n");
-    shows(HEAD, "SelectTypeParameters", "SelectTypeParameters    = CR_CORE_MEMORY\n");
-    shows(HEAD "SelectTypeParameters=CR_Core_Memory\n", "SelectTypeParameters",
-          "SelectTypeParameters    = CR_CORE_MEMORY\n");
-    shows(HEAD, "MaxNodeCount", "MaxNodeCount            = 0\n");
-    shows(HEAD "NodeName=n[1-4]\nNodeName=m\n", "MaxNodeCount", "MaxNodeCount            = 5\n");
-    shows(HEAD "NodeName=n[1-4]\nMaxNodeCount=9\n", "MaxNodeCount",
-          "MaxNodeCount            = 9\n");
-    shows(HEAD, "Epilog", "Epilog                  = (null)\n");
-    shows(HEAD, "EioTimeout", "EioTimeout              = 60\n");
-    shows(HEAD, "SuspendTime", "SuspendTime             = INFINITE\n");
-    shows(HEAD, "OverTimeLimit", "OverTimeLimit           = 0 min\n");
-    shows(HEAD, "PriorityMaxAge", "PriorityMaxAge          = 7-00:00:00\n");
-    shows(HEAD, "PreemptExemptTime", "PreemptExemptTime       = 00:00:00\n");
-    shows(HEAD, "ResumeRate", "ResumeRate              = 300 nodes/min\n");
-    shows(HEAD, "EpilogMsgTime", "EpilogMsgTime           = 2000 usec\n");
-    shows(HEAD, "SlurmctldDebug", "SlurmctldDebug          = info\n");
-    shows(HEAD, "DisableRootJobs", "DisableRootJobs         = No\n");
-    shows(HEAD "JobCompPass=secret\n", "JobCompPass", "JobCompPass             = (hidden)\n");
-    shows(HEAD, "StateSaveStore", "StateSaveStore          = (null)\n");
-    shows(HEAD "StateSaveStore=postgresql://u:secret@h/d?a=b\n", "StateSaveStore",
-          "StateSaveStore          = postgresql://u:****@h/d?a=b\n");
-    shows(HEAD, "AccountingStorageBackupHost", "AccountingStorageBackupHost = (null)\n");
-    shows(HEAD "FastSchedule=0\n", "FastSchedule", "FastSchedule            = 0\n");
-    shows(HEAD, "DefMemPerNode", "DefMemPerNode           = UNLIMITED\n");
-    shows(HEAD "DefMemPerNode=1G\n", "DefMemPerNode", "DefMemPerNode           = 1024\n");
+    assert_key_shown(HEAD, "killwait", "KillWait                = 30 sec\n");
+    assert_key_shown(HEAD "KillWait=5\n", "KillWait", "KillWait                = 5 sec\n");
+    assert_key_shown(HEAD, "SLURM_VERSION", "SLURM_VERSION           = " SLURM_VERSION "\n");
+    assert_key_shown(HEAD, "slurm_conf", "SLURM_CONF              = t.conf\n");
+    assert_key_shown("SlurmctldHost=a(1.2.3.4)\nSlurmctldHost=b\n", "SlurmctldHost",
+                     "SlurmctldHost[0]        = a(1.2.3.4)\nSlurmctldHost[1]        = b\n");
+    assert_key_shown(HEAD, "SlurmUser", "SlurmUser               = root(0)\n");
+    assert_key_shown(HEAD "SlurmUser=0\n", "SlurmUser", "SlurmUser               = root(0)\n");
+    assert_key_shown(HEAD "SlurmdUser=54321\n", "SlurmdUser",
+                     "SlurmdUser              = 54321(54321)\n");
+    assert_key_shown(HEAD "SlurmctldPort=1-3\n", "SlurmctldPort",
+                     "SlurmctldPort           = 1-3\n");
+    assert_key_shown(HEAD, "SelectTypeParameters", "SelectTypeParameters    = CR_CORE_MEMORY\n");
+    assert_key_shown(HEAD "SelectTypeParameters=CR_Core_Memory\n", "SelectTypeParameters",
+                     "SelectTypeParameters    = CR_CORE_MEMORY\n");
+    assert_key_shown(HEAD, "MaxNodeCount", "MaxNodeCount            = 0\n");
+    assert_key_shown(HEAD "NodeName=n[1-4]\nNodeName=m\n", "MaxNodeCount",
+                     "MaxNodeCount            = 5\n");
+    assert_key_shown(HEAD "NodeName=n[1-4]\nMaxNodeCount=9\n", "MaxNodeCount",
+                     "MaxNodeCount            = 9\n");
+    assert_key_shown(HEAD, "Epilog", "Epilog                  = (null)\n");
+    assert_key_shown(HEAD, "EioTimeout", "EioTimeout              = 60\n");
+    assert_key_shown(HEAD, "SuspendTime", "SuspendTime             = INFINITE\n");
+    assert_key_shown(HEAD, "OverTimeLimit", "OverTimeLimit           = 0 min\n");
+    assert_key_shown(HEAD, "PriorityMaxAge", "PriorityMaxAge          = 7-00:00:00\n");
+    assert_key_shown(HEAD, "PreemptExemptTime", "PreemptExemptTime       = 00:00:00\n");
+    assert_key_shown(HEAD, "ResumeRate", "ResumeRate              = 300 nodes/min\n");
+    assert_key_shown(HEAD, "EpilogMsgTime", "EpilogMsgTime           = 2000 usec\n");
+    assert_key_shown(HEAD, "SlurmctldDebug", "SlurmctldDebug          = info\n");
+    assert_key_shown(HEAD, "DisableRootJobs", "DisableRootJobs         = No\n");
+    assert_key_shown(HEAD "JobCompPass=secret\n", "JobCompPass",
+                     "JobCompPass             = (hidden)\n");
+    assert_key_shown(HEAD, "StateSaveStore", "StateSaveStore          = (null)\n");
+    assert_key_shown(HEAD "StateSaveStore=postgresql://u:secret@h/d?a=b\n", "StateSaveStore",
+                     "StateSaveStore          = postgresql://u:****@h/d?a=b\n");
+    assert_key_shown(HEAD, "AccountingStorageBackupHost", "AccountingStorageBackupHost = (null)\n");
+    assert_key_shown(HEAD "FastSchedule=0\n", "FastSchedule", "FastSchedule            = 0\n");
+    assert_key_shown(HEAD, "DefMemPerNode", "DefMemPerNode           = UNLIMITED\n");
+    assert_key_shown(HEAD "DefMemPerNode=1G\n", "DefMemPerNode",
+                     "DefMemPerNode           = 1024\n");
 }
 
 /* Keys used by daemons and commands, which no other test sets. */
@@ -90,7 +95,7 @@ static void keys_are_shown_as_given(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         _cleanup_free_ char *text = mem_printf(HEAD "%s\n", rows[i].line);
         _cleanup_free_ char *line = mem_printf("%-23s = %s\n", rows[i].key, rows[i].value);
-        shows(text, rows[i].key, line);
+        assert_key_shown(text, rows[i].key, line);
     }
 }
 
@@ -114,11 +119,11 @@ static void old_names_set_the_key_of_today(void **state)
         conf_free(test_load(text, &report));
         assert_true(report.warnings.len > 0);
         conf_report_done(&report);
-        shows(text, rows[i].key, line);
+        assert_key_shown(text, rows[i].key, line);
     }
 }
 
-static void everything(void **state)
+static void all_keys_are_shown_in_order(void **state)
 {
     struct conf *c = test_load(HEAD "DefMemPerCPU=100\n", NULL);
     _cleanup_str_ struct str out = STR_INIT;
@@ -147,7 +152,7 @@ static void everything(void **state)
     conf_free(c);
 }
 
-static void diff(void **state)
+static void differing_values_are_listed(void **state)
 {
     (void)state;
     test_differs(HEAD, "# other words\n" HEAD "KillWait=30\n", "");
@@ -180,12 +185,12 @@ static void diff(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_key),
-        cmocka_unit_test(single_keys),
+        cmocka_unit_test(unknown_key_is_refused),
+        cmocka_unit_test(single_key_is_shown),
         cmocka_unit_test(keys_are_shown_as_given),
         cmocka_unit_test(old_names_set_the_key_of_today),
-        cmocka_unit_test(everything),
-        cmocka_unit_test(diff),
+        cmocka_unit_test(all_keys_are_shown_in_order),
+        cmocka_unit_test(differing_values_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "conf/conf_freq.h"
 
-static void test_bad(void **state)
+static void test_invalid_frequencies_are_refused(void **state)
 {
     static const char *const bad[] = {"",
                                       "fast",
@@ -47,7 +47,7 @@ static void test_bad(void **state)
     assert_int_equal(f.min, 7);
 }
 
-static void test_good(void **state)
+static void test_frequencies_are_parsed_and_formatted(void **state)
 {
     static const struct {
         const char *text, *shown;
@@ -72,7 +72,7 @@ static void test_good(void **state)
     }
 }
 
-static void test_allowed(void **state)
+static void test_only_configured_governors_are_allowed(void **state)
 {
     static const struct {
         const char *text, *list;
@@ -97,7 +97,7 @@ static void test_allowed(void **state)
 }
 
 /* A range has the governor of CpuFreqDef where it names none. */
-static void test_complete(void **state)
+static void test_range_takes_the_default_governor(void **state)
 {
     static const struct {
         const char *text, *fallback, *shown;
@@ -123,9 +123,10 @@ static void test_complete(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad), cmocka_unit_test(test_good),
-                                       cmocka_unit_test(test_allowed),
-                                       cmocka_unit_test(test_complete)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_invalid_frequencies_are_refused),
+                                       cmocka_unit_test(test_frequencies_are_parsed_and_formatted),
+                                       cmocka_unit_test(test_only_configured_governors_are_allowed),
+                                       cmocka_unit_test(test_range_takes_the_default_governor)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "conf/conf_test_util.h"
 
 /* "gpu:a100=2[/dev/nvidia0 0-3,/dev/nvidia1 0-3] shard=8{4,4}" */
-static void show(const struct conf *c, const char *node, struct str *out)
+static void format_gres(const struct conf *c, const char *node, struct str *out)
 {
     const struct conf_gres_set *set = conf_gres_of(c, (uint32_t)conf_find_node(c, node));
     for (size_t i = 0; i < set->len; i++) {
@@ -22,45 +22,48 @@ static void show(const struct conf *c, const char *node, struct str *out)
 
 #define TOP HEAD "GresTypes=gpu,nic,bandwidth\n"
 
-static void says(const char *text, const char *node, const char *expected)
+static void assert_gres(const char *text, const char *node, const char *expected)
 {
     struct str out = STR_INIT;
     struct conf *c = test_load(text, NULL);
-    show(c, node, &out);
+    format_gres(c, node, &out);
     assert_string_equal(str_cstr(&out), expected);
     str_done(&out);
     conf_free(c);
 }
 
-static void of_nodes(void **state)
+static void gres_of_node_lines_are_counted(void **state)
 {
     (void)state;
-    says(TOP "NodeName=n[1-3]\n", "n2", "");
-    says(TOP "NodeName=n1 Gres=gpu:2,nic,bandwidth:lustre:no_consume:4G\n", "n1",
-         "gpu=2 nic=1 bandwidth:lustre=4294967296");
-    says(TOP "NodeName=n1 Gres=gpu:a100:2,gpu:v100:1,gpu:a100:1(S:0-1)\n", "n1",
-         "gpu:a100=3 gpu:v100=1");
+    assert_gres(TOP "NodeName=n[1-3]\n", "n2", "");
+    assert_gres(TOP "NodeName=n1 Gres=gpu:2,nic,bandwidth:lustre:no_consume:4G\n", "n1",
+                "gpu=2 nic=1 bandwidth:lustre=4294967296");
+    assert_gres(TOP "NodeName=n1 Gres=gpu:a100:2,gpu:v100:1,gpu:a100:1(S:0-1)\n", "n1",
+                "gpu:a100=3 gpu:v100=1");
     /* a name that is not in GresTypes is nothing */
-    says(TOP "NodeName=n1 Gres=fpga:2,gpu\n", "n1", "gpu=1");
+    assert_gres(TOP "NodeName=n1 Gres=fpga:2,gpu\n", "n1", "gpu=1");
 }
 
-static void with_files(void **state)
+static void gres_files_and_cores_are_read(void **state)
 {
     (void)state;
-    says(TOP "NodeName=n[1-2] Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/nvidia[0-1] Cores=0-3\n",
-         "n2", "gpu=2[/dev/nvidia0 0-3,/dev/nvidia1 0-3]");
-    says(TOP "NodeName=n[1-2] Gres=gpu:2\nGresConf=1 NodeName=n[2-9] Name=gpu File=/dev/nvidia0\n"
-             "GresConf=1 NodeName=n2 Name=gpu File=/dev/nvidia7 CPUs=4,6-7\n",
-         "n2", "gpu=2[/dev/nvidia0 -,/dev/nvidia7 4,6-7]");
-    says(TOP "NodeName=n[1-2] Gres=gpu:2\nGresConf=1 NodeName=n2 Name=gpu File=/dev/nvidia0\n",
-         "n1", "gpu=2");
+    assert_gres(TOP
+                "NodeName=n[1-2] Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/nvidia[0-1] Cores=0-3\n",
+                "n2", "gpu=2[/dev/nvidia0 0-3,/dev/nvidia1 0-3]");
+    assert_gres(
+        TOP "NodeName=n[1-2] Gres=gpu:2\nGresConf=1 NodeName=n[2-9] Name=gpu File=/dev/nvidia0\n"
+            "GresConf=1 NodeName=n2 Name=gpu File=/dev/nvidia7 CPUs=4,6-7\n",
+        "n2", "gpu=2[/dev/nvidia0 -,/dev/nvidia7 4,6-7]");
+    assert_gres(TOP
+                "NodeName=n[1-2] Gres=gpu:2\nGresConf=1 NodeName=n2 Name=gpu File=/dev/nvidia0\n",
+                "n1", "gpu=2");
     /* gres.conf tells the types of what slurm.conf has without, and may know more than there is */
-    says(TOP "NodeName=n1 Gres=gpu:3\nGresConf=1 Name=gpu Type=a File=/dev/a[0-1]\n"
-             "GresConf=1 Name=gpu Type=b File=/dev/b[0-1]\n",
-         "n1", "gpu:a=2[/dev/a0 -,/dev/a1 -] gpu:b=1[/dev/b0 -]");
-    says(TOP "NodeName=n1 Gres=nic:2\nGresConf=1 AutoDetect=off\n", "n1", "nic=2");
-    says(TOP "NodeName=n1 Gres=gpu:1\nGresConf=1 Name=gpu MultipleFiles=/dev/x[0-2]\n", "n1",
-         "gpu=1[/dev/x0 -]");
+    assert_gres(TOP "NodeName=n1 Gres=gpu:3\nGresConf=1 Name=gpu Type=a File=/dev/a[0-1]\n"
+                    "GresConf=1 Name=gpu Type=b File=/dev/b[0-1]\n",
+                "n1", "gpu:a=2[/dev/a0 -,/dev/a1 -] gpu:b=1[/dev/b0 -]");
+    assert_gres(TOP "NodeName=n1 Gres=nic:2\nGresConf=1 AutoDetect=off\n", "n1", "nic=2");
+    assert_gres(TOP "NodeName=n1 Gres=gpu:1\nGresConf=1 Name=gpu MultipleFiles=/dev/x[0-2]\n", "n1",
+                "gpu=1[/dev/x0 -]");
 }
 
 #define PARTS HEAD "GresTypes=gpu,mps,shard\n"
@@ -106,20 +109,20 @@ static void parts_of_gpus(void **state)
         str_printf(&expected,
                    "gpu:a=2[/dev/g0 0-1,/dev/g1 0-1] gpu:b=2[/dev/g2 2-3,/dev/g3 2-3] %s",
                    cases[i].parts);
-        says(str_cstr(&text), "n1", str_cstr(&expected));
+        assert_gres(str_cstr(&text), "n1", str_cstr(&expected));
         str_done(&text);
         str_done(&expected);
     }
 }
 
-static void parts_that_do_not_agree(void **state)
+static void contradictory_parts_of_gpus_are_refused(void **state)
 {
     (void)state;
     /* Gres= decides how many there are, and the last GPUs lose the rest */
-    says(PARTS "NodeName=n1 Gres=gpu:2,shard:6\n" GPU_PAIR
-               "GresConf=1 Name=shard Count=8 File=/dev/g[0-1]\n",
-         "n1", "gpu=2[/dev/g0 -,/dev/g1 -] shard=6{4,2}");
-    says(PARTS "NodeName=n1 Gres=shard:4\n", "n1", "shard=4");
+    assert_gres(PARTS "NodeName=n1 Gres=gpu:2,shard:6\n" GPU_PAIR
+                      "GresConf=1 Name=shard Count=8 File=/dev/g[0-1]\n",
+                "n1", "gpu=2[/dev/g0 -,/dev/g1 -] shard=6{4,2}");
+    assert_gres(PARTS "NodeName=n1 Gres=shard:4\n", "n1", "shard=4");
     static const struct test_refusal warned[] = {
         {PARTS "NodeName=n1 Gres=shard:4\n", "t.conf:3: ", "node n1 has no GPU"},
         {PARTS "NodeName=n1 Gres=gpu:17,shard:34\n",
@@ -166,7 +169,7 @@ static void file_of_parts_is_that_of_a_gpu(void **state)
 }
 
 /* A check of the file fails for what devices say of each other. */
-static void links_agree(void **state)
+static void contradictory_links_are_refused(void **state)
 {
     static const struct {
         const char *links[3], *fault;
@@ -206,7 +209,7 @@ static void links_agree(void **state)
     }
 }
 
-static void alike_share_a_set(void **state)
+static void equal_devices_share_a_core_set(void **state)
 {
     (void)state;
     struct conf *c = test_load(TOP "NodeName=n[1-100] Gres=gpu:2\nNodeName=m[1-100] Gres=nic\n"
@@ -219,7 +222,7 @@ static void alike_share_a_set(void **state)
     conf_free(c);
 }
 
-static void wrong(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     (void)state;
     static const struct test_refusal cases[] = {
@@ -256,14 +259,14 @@ static void wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_nodes),
-        cmocka_unit_test(with_files),
+        cmocka_unit_test(gres_of_node_lines_are_counted),
+        cmocka_unit_test(gres_files_and_cores_are_read),
         cmocka_unit_test(parts_of_gpus),
-        cmocka_unit_test(parts_that_do_not_agree),
+        cmocka_unit_test(contradictory_parts_of_gpus_are_refused),
         cmocka_unit_test(file_of_parts_is_that_of_a_gpu),
-        cmocka_unit_test(links_agree),
-        cmocka_unit_test(alike_share_a_set),
-        cmocka_unit_test(wrong),
+        cmocka_unit_test(contradictory_links_are_refused),
+        cmocka_unit_test(equal_devices_share_a_core_set),
+        cmocka_unit_test(invalid_lines_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

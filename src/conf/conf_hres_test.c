@@ -12,7 +12,7 @@
 #define R "HresConf=r "
 
 /* "n[1-4]:COUNT-BASE=INDEX,INDEX" of each layer, in their order. */
-static void show(const struct conf *c, struct str *out)
+static void format_layers(const struct conf *c, struct str *out)
 {
     vec_foreach (&c->hres.list, h) {
         str_printf(out, "%s%s/%d", out->len ? "|" : "", h->name, (int)h->mode);
@@ -46,7 +46,7 @@ static void show(const struct conf *c, struct str *out)
       "TopologyConf=blocks:block\nTopologyConf=1 BlockName=b1 Nodes=n[1-4]\n"                      \
       "TopologyConf=1 BlockName=b2 Nodes=n[5-8]\n"
 
-static void refused_lines(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct test_refusal v[] = {
         {H R "Nodes=n1 Count=1\n", "t.conf:3: ", "expected after Mode="},
@@ -108,7 +108,7 @@ static void refused_lines(void **state)
     test_refused(v, COUNT(v));
 }
 
-static void warned_lines(void **state)
+static void doubtful_lines_are_warned_about(void **state)
 {
     static const struct test_refusal v[] = {
         {H R "Mode=MODE_1\n" R "Nodes=n[1-9] Count=1\n",
@@ -171,7 +171,7 @@ static int load_bytes(struct place *p, const char *nodes, const char *text, size
     return rc;
 }
 
-static int load(struct place *p, const char *nodes, const char *text)
+static int load_hres(struct place *p, const char *nodes, const char *text)
 {
     return load_bytes(p, nodes, text, strlen(text));
 }
@@ -187,16 +187,16 @@ static int load(struct place *p, const char *nodes, const char *text)
 
 /* HRES-01, HRES-02, HRES-04: three resources with counts for layers of nodes, each with layers of
  * its own, from the sample with its comments, tabs, quotes and lists of lists. */
-static void the_sample_is_read_as_it_stands(void **state)
+static void sample_file_is_read(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT, out = STR_INIT;
     struct place p;
     (void)state;
     assert_int_equal(path_read_file(SOURCE_DIR "/tests/hres/sample.yaml", 1 << 20, &text, NULL), 0);
     assert_non_null(strstr(str_cstr(&text), "nodes:\t\t\t# highest level"));
-    if (load(&p, "node[01-32]", str_cstr(&text)) != 0)
+    if (load_hres(&p, "node[01-32]", str_cstr(&text)) != 0)
         fail_msg("%s", p.err.text);
-    show(p.conf, &out);
+    format_layers(p.conf, &out);
     str_done(&p.warnings);
     assert_int_equal(p.conf->hres.list.len, 3);
     assert_string_equal(str_cstr(&out), FLAT "|" NATURAL "|" POWER);
@@ -214,7 +214,7 @@ static void layers_are_independent_of_the_network(void **state)
           "Mode=MODE_3\n" R "Nodes=n[3-6] Count=2\n" R "Nodes=n[1-2,7-8] Count=3\n" R
           "Nodes=n[1-8] Count=4\n",
         NULL);
-    show(c, &out);
+    format_layers(c, &out);
     assert_string_equal(str_cstr(&out), "r/3 n[1-2,7-8]:3=4 n[3-6]:2=4 n[1-8]:4=8");
     conf_free(c);
 }
@@ -224,9 +224,9 @@ static void check_read(size_t i, const char *text, const char *expected, const c
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct place p;
-    if (load(&p, "n[1-8]", text) != 0)
+    if (load_hres(&p, "n[1-8]", text) != 0)
         fail_msg("case %zu: %s", i, p.err.text);
-    show(p.conf, &out);
+    format_layers(p.conf, &out);
     assert_string_equal(str_cstr(&out), expected);
     if (warns ? !strstr(str_cstr(&p.warnings), warns) : p.warnings.len > 0)
         fail_msg("case %zu: warned '%s'", i, str_cstr(&p.warnings));
@@ -284,7 +284,7 @@ static void forms_of_the_file(void **state)
 }
 
 /* HRES-05: keys that are unknown, missing, or no such value, with their places. */
-static void refused_files(void **state)
+static void invalid_files_are_refused(void **state)
 {
 #define RM "- resource: r\n  mode: MODE_1\n"
     static const struct {
@@ -351,7 +351,7 @@ static void refused_files(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
         struct place p;
-        if (load(&p, "n[1-8]", v[i].text) == 0)
+        if (load_hres(&p, "n[1-8]", v[i].text) == 0)
             fail_msg("case %zu is accepted", i);
         if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
             fail_msg("case %zu: %s", i, p.err.text);
@@ -391,7 +391,7 @@ static void long_words_are_refused(void **state)
     for (size_t i = 0; i < COUNT(v); i++) {
         _cleanup_free_ char *text = mem_printf("%s%s\n", v[i].before, word);
         struct place p;
-        if (load(&p, "n[1-8]", text) == 0)
+        if (load_hres(&p, "n[1-8]", text) == 0)
             fail_msg("case %zu is accepted", i);
         if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
             fail_msg("case %zu: %s", i, p.err.text);
@@ -411,7 +411,7 @@ static void file_without_resources_is_warned_of(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
         struct place p;
-        assert_int_equal(load(&p, "n[1-8]", v[i].text), 0);
+        assert_int_equal(load_hres(&p, "n[1-8]", v[i].text), 0);
         const char *found = strstr(str_cstr(&p.warnings), v[i].says);
         if (!found || strstr(found + 1, "resources.yaml"))
             fail_msg("case %zu: %s", i, str_cstr(&p.warnings));
@@ -421,7 +421,7 @@ static void file_without_resources_is_warned_of(void **state)
 }
 
 /* A configuration that is built again with nodes that no file has. */
-static void a_dynamic_node_joins_its_layers(void **state)
+static void dynamic_node_joins_its_layers(void **state)
 {
     static const char text[] = H "MaxNodeCount=20\n" R "Mode=MODE_3\n" R "Nodes=n[1-12] Count=9\n";
     struct conf *c = test_load(text, NULL), *next = NULL;
@@ -445,17 +445,17 @@ static void a_dynamic_node_joins_its_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_lines),
-        cmocka_unit_test(warned_lines),
-        cmocka_unit_test(the_sample_is_read_as_it_stands),
+        cmocka_unit_test(invalid_lines_are_refused),
+        cmocka_unit_test(doubtful_lines_are_warned_about),
+        cmocka_unit_test(sample_file_is_read),
         cmocka_unit_test(layers_are_independent_of_the_network),
         cmocka_unit_test(forms_of_three_releases),
         cmocka_unit_test(file_without_resources_is_warned_of),
         cmocka_unit_test(forms_of_the_file),
-        cmocka_unit_test(refused_files),
+        cmocka_unit_test(invalid_files_are_refused),
         cmocka_unit_test(nul_byte_is_found),
         cmocka_unit_test(long_words_are_refused),
-        cmocka_unit_test(a_dynamic_node_joins_its_layers),
+        cmocka_unit_test(dynamic_node_joins_its_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "conf/conf_test_util.h"
 
-static void bad_lines(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {HEAD "nonsense\n", "t.conf:2: ", "'nonsense' is not of the form Key=Value"},
@@ -25,7 +25,7 @@ static void bad_lines(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void binary(void **state)
+static void nul_bytes_are_refused(void **state)
 {
     static const char text[] = HEAD "Kill\0Wait=5\n";
     struct conf *c = NULL;
@@ -38,7 +38,7 @@ static void binary(void **state)
     assert_string_equal(err.text, "t.conf:2: a NUL byte in the line; this is not a text file");
 }
 
-static void long_line(void **state)
+static void too_long_line_is_refused(void **state)
 {
     size_t len = CONF_LINE_MAX + 100;
     _cleanup_free_ char *text = mem_alloc(len + 1);
@@ -61,7 +61,7 @@ static void long_line(void **state)
 }
 
 /* One key in many notations; each text sets Epilog to 'value'. */
-static void forms(void **state)
+static void notations_of_a_line_are_equivalent(void **state)
 {
     static const struct {
         const char *text, *value;
@@ -120,7 +120,7 @@ static int dir_remove(void **state)
     return rmdir(dir);
 }
 
-static char *put(const char *name, const char *text)
+static char *write_conf_file(const char *name, const char *text)
 {
     char *path = mem_printf("%s/%s", dir, name);
 
@@ -128,15 +128,15 @@ static char *put(const char *name, const char *text)
     return path;
 }
 
-static void include(void **state)
+static void included_files_are_read(void **state)
 {
-    _cleanup_free_ char *main_file =
-        put("slurm.conf", HEAD "ClusterName=sun\nINCLUDE sub/a.conf\nInclude \"%c.conf\"\n"
-                               "include sub/c.conf\nKillWait=9\n");
-    _cleanup_free_ char *a = put("sub/a.conf", "Include ../b.conf\nNodeName=a\n");
-    free(put("b.conf", "NodeName=DEFAULT Weight=4\n"));
-    free(put("sun.conf", "Epilog=/e\n"));
-    free(put("sub/c.conf", "MessageTimeout=11\n"));
+    _cleanup_free_ char *main_file = write_conf_file(
+        "slurm.conf", HEAD "ClusterName=sun\nINCLUDE sub/a.conf\nInclude \"%c.conf\"\n"
+                           "include sub/c.conf\nKillWait=9\n");
+    _cleanup_free_ char *a = write_conf_file("sub/a.conf", "Include ../b.conf\nNodeName=a\n");
+    free(write_conf_file("b.conf", "NodeName=DEFAULT Weight=4\n"));
+    free(write_conf_file("sun.conf", "Epilog=/e\n"));
+    free(write_conf_file("sub/c.conf", "MessageTimeout=11\n"));
     struct conf *c = NULL;
     struct err err = {0};
 
@@ -154,7 +154,7 @@ static void include(void **state)
 }
 
 /* path is refused with 'code', 'says' in the message; the message begins with DIR/place. */
-static void refused(const char *path, int code, const char *place, const char *says)
+static void assert_file_refused(const char *path, int code, const char *place, const char *says)
 {
     struct conf *c = NULL;
     struct err err = {0};
@@ -166,32 +166,32 @@ static void refused(const char *path, int code, const char *place, const char *s
     assert_null(c);
 }
 
-static void bad_include(void **state)
+static void error_in_an_included_file_names_the_file(void **state)
 {
-    _cleanup_free_ char *main_file = put("slurm.conf", HEAD "Include sub/a.conf\n");
-    free(put("sub/a.conf", "\nInclude ../b.conf\n"));
-    free(put("b.conf", "KillWait=x\n"));
+    _cleanup_free_ char *main_file = write_conf_file("slurm.conf", HEAD "Include sub/a.conf\n");
+    free(write_conf_file("sub/a.conf", "\nInclude ../b.conf\n"));
+    free(write_conf_file("b.conf", "KillWait=x\n"));
     _cleanup_free_ char *missing = mem_printf("%s/missing.conf", dir);
     struct conf *c = NULL;
 
     (void)state;
-    refused(missing, -ENOENT, "missing.conf", "No such file");
+    assert_file_refused(missing, -ENOENT, "missing.conf", "No such file");
     assert_int_equal(conf_load(dir, CONF_FULL, NULL, &c, NULL, NULL), -EINVAL);
-    refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "KillWait=x");
-    free(put("b.conf", "Include slurm.conf\n"));
-    refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "includes itself");
-    free(put("b.conf", "Include b.conf\n"));
-    refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "includes itself");
-    free(put("b.conf", "Include nothing.conf\n"));
-    refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "nothing.conf");
-    free(put("b.conf", "Include sub\n"));
-    refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "not a regular file");
-    free(put("b.conf", "Include \"\"\n"));
-    refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "without the name");
+    assert_file_refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "KillWait=x");
+    free(write_conf_file("b.conf", "Include slurm.conf\n"));
+    assert_file_refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "includes itself");
+    free(write_conf_file("b.conf", "Include b.conf\n"));
+    assert_file_refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "includes itself");
+    free(write_conf_file("b.conf", "Include nothing.conf\n"));
+    assert_file_refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "nothing.conf");
+    free(write_conf_file("b.conf", "Include sub\n"));
+    assert_file_refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "not a regular file");
+    free(write_conf_file("b.conf", "Include \"\"\n"));
+    assert_file_refused(main_file, -ERR_CONFIG, "sub/../b.conf:1: ", "without the name");
 }
 
 /* Seventeen files deep. */
-static void deep_include(void **state)
+static void depth_of_includes_is_limited(void **state)
 {
     _cleanup_free_ char *first = mem_printf("%s/d0", dir);
 
@@ -201,10 +201,10 @@ static void deep_include(void **state)
         _cleanup_free_ char *text = i == CONF_DEPTH_MAX ? mem_strdup("\n")
                                     : i                 ? mem_printf("Include d%d\n", i + 1)
                                                         : mem_printf(HEAD "Include d%d\n", i + 1);
-        free(put(name, text));
+        free(write_conf_file(name, text));
     }
-    refused(first, -ERR_CONFIG, "d15:1: ", "more than 16");
-    free(put("d15", "\n"));
+    assert_file_refused(first, -ERR_CONFIG, "d15:1: ", "more than 16");
+    free(write_conf_file("d15", "\n"));
     struct conf *c = NULL;
     assert_int_equal(conf_load(first, CONF_FULL, NULL, &c, NULL, NULL), 0);
     conf_free(c);
@@ -225,7 +225,7 @@ static uint64_t hash_of(const char *text, enum conf_scope scope)
 }
 
 /* The hash depends on the content: not on comments, nor on the reader. */
-static void hash(void **state)
+static void hash_depends_on_the_content_only(void **state)
 {
     static const char text[] = HEAD "NodeName=a\n";
     uint64_t h = hash_of(text, CONF_FULL);
@@ -241,14 +241,15 @@ static void hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_lines),
-        cmocka_unit_test(binary),
-        cmocka_unit_test(long_line),
-        cmocka_unit_test(forms),
-        cmocka_unit_test_setup_teardown(include, dir_make, dir_remove),
-        cmocka_unit_test_setup_teardown(bad_include, dir_make, dir_remove),
-        cmocka_unit_test_setup_teardown(deep_include, dir_make, dir_remove),
-        cmocka_unit_test(hash),
+        cmocka_unit_test(invalid_lines_are_refused),
+        cmocka_unit_test(nul_bytes_are_refused),
+        cmocka_unit_test(too_long_line_is_refused),
+        cmocka_unit_test(notations_of_a_line_are_equivalent),
+        cmocka_unit_test_setup_teardown(included_files_are_read, dir_make, dir_remove),
+        cmocka_unit_test_setup_teardown(error_in_an_included_file_names_the_file, dir_make,
+                                        dir_remove),
+        cmocka_unit_test_setup_teardown(depth_of_includes_is_limited, dir_make, dir_remove),
+        cmocka_unit_test(hash_depends_on_the_content_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static int tear_down(void **state)
 }
 
 /* Owner and mode of the file itself and of its included files. */
-static void files(void **state)
+static void files_of_other_users_are_refused(void **state)
 {
     _cleanup_free_ char *more = write_file("more.conf", "SlurmctldPort=7001\n");
     _cleanup_free_ char *main_file = write_file("slurm.conf", "ClusterName=c\nSlurmctldHost=h\n"
@@ -89,7 +89,7 @@ static void files(void **state)
     conf_free(conf);
 }
 
-static void paths(void **state)
+static void programs_of_other_users_are_refused(void **state)
 {
     _cleanup_free_ char *program = write_file("prolog", "#!/bin/sh\n");
     struct conf conf = {.slurm_uid = SLURM};
@@ -114,7 +114,8 @@ static void paths(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(files), TEST(paths)};
+    const struct CMUnitTest tests[] = {TEST(files_of_other_users_are_refused),
+                                       TEST(programs_of_other_users_are_refused)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

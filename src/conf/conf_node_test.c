@@ -5,7 +5,7 @@
 
 #define LOAD(text) test_load(HEAD text, NULL)
 
-static void bad_rows(void **state)
+static void invalid_node_lines_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {HEAD "NodeName=\n", "t.conf:2: ", "NodeName has no value"},
@@ -47,7 +47,7 @@ static void bad_rows(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void bad_geometry(void **state)
+static void contradictory_cpu_counts_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {HEAD "NodeName=a CPUs=7 Sockets=2 CoresPerSocket=2\n",
@@ -66,7 +66,7 @@ static void bad_geometry(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void warnings(void **state)
+static void doubtful_node_lines_are_warned_about(void **state)
 {
     static const struct test_refusal cases[] = {
         {HEAD "NodeName=a RealMemroy=5\n", "t.conf:2: ", "did you mean RealMemory?"},
@@ -83,7 +83,7 @@ static void warnings(void **state)
     test_warned(cases, COUNT(cases));
 }
 
-static void silent(void **state)
+static void unusual_node_lines_give_no_warning(void **state)
 {
     static const char *const texts[] = {
         HEAD "NodeName=a[1-2] NodeHostname=x Port=[1-2]\nNodeName=b[1-2] NodeAddr=y,z\n",
@@ -96,7 +96,7 @@ static void silent(void **state)
     test_silent(texts, COUNT(texts));
 }
 
-static void geometry(void **state)
+static void cpu_counts_follow_from_the_line(void **state)
 {
     static const struct {
         const char *keys;
@@ -135,7 +135,7 @@ static void geometry(void **state)
 }
 
 /* A line's own values override what a DEFAULT line says in other terms. */
-static void geometry_of_default(void **state)
+static void cpu_counts_follow_from_default_lines(void **state)
 {
     struct conf *c = LOAD("NodeName=DEFAULT CPUs=4\nNodeName=a Sockets=2 CoresPerSocket=8\n"
                           "NodeName=DEFAULT Sockets=2 CoresPerSocket=2\nNodeName=b CPUs=6\n"
@@ -150,7 +150,7 @@ static void geometry_of_default(void **state)
     conf_free(c);
 }
 
-static void defaults(void **state)
+static void node_has_defaults(void **state)
 {
     struct conf *c = LOAD("NodeName=a\nSlurmdPort=7777\n");
     const struct conf_node *n = &c->nodes.data[0];
@@ -171,7 +171,7 @@ static void defaults(void **state)
     conf_free(c);
 }
 
-static void default_lines(void **state)
+static void default_lines_apply_to_later_nodes(void **state)
 {
     struct conf *c = LOAD("NodeName=a\n"
                           "nodename=default Weight=5 RealMemory=2G\n"
@@ -195,7 +195,7 @@ static void default_lines(void **state)
     conf_free(c);
 }
 
-static void parallel(void **state)
+static void lists_of_addresses_and_ports_match_the_names(void **state)
 {
     struct conf *c = LOAD("NodeName=n[01-03] NodeHostname=localhost NodeAddr=127.0.0.[1-3] "
                           "Port=[6821-6823] BcastAddr=ib[1-3]\n"
@@ -233,7 +233,7 @@ static void parallel(void **state)
     conf_free(c);
 }
 
-static void down_nodes(void **state)
+static void down_nodes_lines_set_states(void **state)
 {
     struct conf *c = LOAD("NodeName=n[1-4] Weight=3\n"
                           "DownNodes=n[2-3],n2 State=DRAIN Reason=\"fan\"\nDownNodes=n4\n");
@@ -252,7 +252,7 @@ static void down_nodes(void **state)
 }
 
 /* CONF_NODE: the one node, regardless of errors in others. */
-static void one_node(void **state)
+static void node_daemon_reads_its_own_line_only(void **state)
 {
     static const char text[] = HEAD "NodeName=bad CPUs=3 Sockets=2\n"
                                     "NodeName=n[1-9] Port=[7001-7009] Gres=gpu:2\n"
@@ -287,7 +287,7 @@ static void one_node(void **state)
     assert_non_null(strstr(err.text, "no NodeName line defines n10"));
 }
 
-static void this_host(void **state)
+static void node_daemon_finds_its_line_by_host_name(void **state)
 {
     char host[256] = "";
     struct conf *c = NULL;
@@ -310,7 +310,7 @@ static void this_host(void **state)
 }
 
 /* CONF_CLIENT: rows are not parsed at all. */
-static void client(void **state)
+static void clients_skip_node_lines(void **state)
 {
     static const char text[] = HEAD "NodeName=a[1- CPUs=x\nPartitionName=p Nodes=[\nKillWait=7\n";
     struct conf *c = NULL;
@@ -330,13 +330,19 @@ static void client(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_rows), cmocka_unit_test(bad_geometry),
-        cmocka_unit_test(warnings), cmocka_unit_test(silent),
-        cmocka_unit_test(geometry), cmocka_unit_test(geometry_of_default),
-        cmocka_unit_test(defaults), cmocka_unit_test(default_lines),
-        cmocka_unit_test(parallel), cmocka_unit_test(down_nodes),
-        cmocka_unit_test(one_node), cmocka_unit_test(this_host),
-        cmocka_unit_test(client),
+        cmocka_unit_test(invalid_node_lines_are_refused),
+        cmocka_unit_test(contradictory_cpu_counts_are_refused),
+        cmocka_unit_test(doubtful_node_lines_are_warned_about),
+        cmocka_unit_test(unusual_node_lines_give_no_warning),
+        cmocka_unit_test(cpu_counts_follow_from_the_line),
+        cmocka_unit_test(cpu_counts_follow_from_default_lines),
+        cmocka_unit_test(node_has_defaults),
+        cmocka_unit_test(default_lines_apply_to_later_nodes),
+        cmocka_unit_test(lists_of_addresses_and_ports_match_the_names),
+        cmocka_unit_test(down_nodes_lines_set_states),
+        cmocka_unit_test(node_daemon_reads_its_own_line_only),
+        cmocka_unit_test(node_daemon_finds_its_line_by_host_name),
+        cmocka_unit_test(clients_skip_node_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #define NODES HEAD "NodeName=n[1-4] Features=x\nNodeName=m[1-2] Features=x,y\n" /* 3 lines */
 
-static void bad_rows(void **state)
+static void invalid_partition_lines_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {NODES "PartitionName=\n", "t.conf:4: ", "PartitionName has no value"},
@@ -41,7 +41,7 @@ static void bad_rows(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void warnings(void **state)
+static void doubtful_partition_lines_are_warned_about(void **state)
 {
     static const struct test_refusal cases[] = {
         {NODES "PartitionName=p Defalut=YES\n", "t.conf:4: ", "did you mean Default?"},
@@ -110,7 +110,7 @@ static void memory_is_counted_as_the_partition_says(void **state)
     }
 }
 
-static void defaults(void **state)
+static void partition_has_defaults(void **state)
 {
     struct conf *c = test_load(NODES "PartitionName=p Nodes=n1\n", NULL);
     const struct conf_part *p = &c->parts.data[0];
@@ -133,7 +133,7 @@ static void defaults(void **state)
     conf_free(c);
 }
 
-static void values(void **state)
+static void partition_values_are_read(void **state)
 {
     struct conf *c = test_load(
         NODES
@@ -192,7 +192,7 @@ static void nodes_to_submit_from_have_an_older_name(void **state)
     conf_free(c);
 }
 
-static void last_default_holds(void **state)
+static void last_default_partition_counts(void **state)
 {
     struct conf *c = test_load(NODES "PartitionName=a Default=YES\nPartitionName=b Default=YES\n"
                                      "PartitionName=c Default=YES\nPartitionName=d\n",
@@ -204,7 +204,7 @@ static void last_default_holds(void **state)
     conf_free(c);
 }
 
-static void node_sets(void **state)
+static void node_sets_expand_to_their_nodes(void **state)
 {
     struct conf *c = test_load(NODES "PartitionName=p Nodes=s,n1\nPartitionName=q Nodes=t\n"
                                      "NodeSet=s Feature=y\nNodeSet=t Feature=y Nodes=n[2-3]\n",
@@ -216,7 +216,7 @@ static void node_sets(void **state)
     conf_free(c);
 }
 
-static void exclusive_words(void **state)
+static void exclusive_and_oversubscribe_are_combined(void **state)
 {
     static const struct {
         const char *keys;
@@ -242,15 +242,15 @@ static void exclusive_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_rows),
-        cmocka_unit_test(warnings),
+        cmocka_unit_test(invalid_partition_lines_are_refused),
+        cmocka_unit_test(doubtful_partition_lines_are_warned_about),
         cmocka_unit_test(memory_is_counted_as_the_partition_says),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(values),
+        cmocka_unit_test(partition_has_defaults),
+        cmocka_unit_test(partition_values_are_read),
         cmocka_unit_test(nodes_to_submit_from_have_an_older_name),
-        cmocka_unit_test(last_default_holds),
-        cmocka_unit_test(node_sets),
-        cmocka_unit_test(exclusive_words),
+        cmocka_unit_test(last_default_partition_counts),
+        cmocka_unit_test(node_sets_expand_to_their_nodes),
+        cmocka_unit_test(exclusive_and_oversubscribe_are_combined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

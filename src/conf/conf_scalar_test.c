@@ -5,7 +5,7 @@
 
 #define CORES "SelectTypeParameters=CR_Core_Memory\n"
 
-static void bad_values(void **state)
+static void invalid_values_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {HEAD "MaxJobCount=many\n", "t.conf:2: ", "MaxJobCount=many: expected a whole number"},
@@ -102,7 +102,7 @@ static void bad_values(void **state)
 }
 
 /* A filter that decides about jobs stays in force if another one in its list is missing. */
-static void filters_stay(void **state)
+static void missing_filter_leaves_the_others_in_force(void **state)
 {
     static const struct {
         const char *list, *used;
@@ -123,7 +123,7 @@ static void filters_stay(void **state)
     }
 }
 
-static void bad_hosts(void **state)
+static void invalid_controller_lines_are_refused(void **state)
 {
     static const struct test_refusal cases[] = {
         {"", "t.conf:1: ", "no SlurmctldHost"},
@@ -145,7 +145,7 @@ static void bad_hosts(void **state)
     test_refused(cases, COUNT(cases));
 }
 
-static void warnings(void **state)
+static void doubtful_keys_are_warned_about(void **state)
 {
     static const struct test_refusal cases[] = {
         {HEAD "MaxJobCuont=5\n", "t.conf:2: ", "did you mean MaxJobCount?"},
@@ -215,7 +215,7 @@ static void warnings(void **state)
     test_warned(cases, COUNT(cases));
 }
 
-static void silent(void **state)
+static void usual_values_give_no_warning(void **state)
 {
     static const char *const texts[] = {
         HEAD,
@@ -247,7 +247,7 @@ static void silent(void **state)
     test_silent(texts, COUNT(texts));
 }
 
-static void over_memory(void **state)
+static void over_memory_kill_follows_from_parameters(void **state)
 {
     static const struct {
         const char *text;
@@ -276,7 +276,7 @@ static void over_memory(void **state)
     }
 }
 
-static void derived_defaults(void **state)
+static void some_defaults_derive_from_other_keys(void **state)
 {
     static const struct {
         const char *text;
@@ -307,7 +307,7 @@ static void derived_defaults(void **state)
     }
 }
 
-static void gather_interval(void **state)
+static void gather_interval_is_that_of_tasks(void **state)
 {
     static const struct {
         const char *text;
@@ -327,7 +327,7 @@ static void gather_interval(void **state)
     }
 }
 
-static void defaults(void **state)
+static void keys_have_their_defaults(void **state)
 {
     struct conf *c = test_load(HEAD, NULL);
 
@@ -354,7 +354,7 @@ static void defaults(void **state)
     conf_free(c);
 }
 
-static void by_which_resources(void **state)
+static void fast_schedule_selects_the_resources_of_nodes(void **state)
 {
     static const struct {
         const char *lines;
@@ -378,7 +378,7 @@ static void by_which_resources(void **state)
     }
 }
 
-static void values(void **state)
+static void values_are_read(void **state)
 {
     struct conf *c = test_load("slurmctldhost=a(10.0.0.1)\nSLURMCTLDHOST=b\nClusterName=Sun\n"
                                "SlurmctldPort=7000-7003\nSelectType=select/cons_res\n"
@@ -474,7 +474,7 @@ static void socket_directories(void **state)
     }
 }
 
-static void last_one_holds(void **state)
+static void last_of_repeated_keys_counts(void **state)
 {
     struct conf *c = test_load(HEAD "KillWait=5\nkillwait=6\n", NULL);
 
@@ -483,7 +483,7 @@ static void last_one_holds(void **state)
     conf_free(c);
 }
 
-static void old_hosts(void **state)
+static void old_controller_keys_are_read(void **state)
 {
     struct conf *c =
         test_load("ControlMachine=a\nControlAddr=10.0.0.1\nBackupController=b\n", NULL);
@@ -503,7 +503,7 @@ static void old_hosts(void **state)
 }
 
 /* The lookup and the listing rely on the order of the rows; every default must be a valid value. */
-static void table(void **state)
+static void key_table_is_sorted_and_valid(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CONF_KEYS; i++) {
@@ -519,7 +519,7 @@ static void table(void **state)
     }
 }
 
-static void lists(void **state)
+static void words_of_parameter_lists_are_found(void **state)
 {
     static const struct {
         const char *list, *word;
@@ -543,23 +543,23 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values),
-        cmocka_unit_test(bad_hosts),
-        cmocka_unit_test(warnings),
-        cmocka_unit_test(silent),
-        cmocka_unit_test(over_memory),
-        cmocka_unit_test(derived_defaults),
-        cmocka_unit_test(gather_interval),
-        cmocka_unit_test(defaults),
-        cmocka_unit_test(by_which_resources),
-        cmocka_unit_test(values),
+        cmocka_unit_test(invalid_values_are_refused),
+        cmocka_unit_test(invalid_controller_lines_are_refused),
+        cmocka_unit_test(doubtful_keys_are_warned_about),
+        cmocka_unit_test(usual_values_give_no_warning),
+        cmocka_unit_test(over_memory_kill_follows_from_parameters),
+        cmocka_unit_test(some_defaults_derive_from_other_keys),
+        cmocka_unit_test(gather_interval_is_that_of_tasks),
+        cmocka_unit_test(keys_have_their_defaults),
+        cmocka_unit_test(fast_schedule_selects_the_resources_of_nodes),
+        cmocka_unit_test(values_are_read),
         cmocka_unit_test(parameters_of_tokens_are_read_or_refused),
         cmocka_unit_test(socket_directories),
-        cmocka_unit_test(last_one_holds),
-        cmocka_unit_test(old_hosts),
-        cmocka_unit_test(filters_stay),
-        cmocka_unit_test(table),
-        cmocka_unit_test(lists),
+        cmocka_unit_test(last_of_repeated_keys_counts),
+        cmocka_unit_test(old_controller_keys_are_read),
+        cmocka_unit_test(missing_filter_leaves_the_others_in_force),
+        cmocka_unit_test(key_table_is_sorted_and_valid),
+        cmocka_unit_test(words_of_parameter_lists_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

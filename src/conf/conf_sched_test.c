@@ -3,7 +3,7 @@
 #include "conf/conf_sets.h"
 #include "conf/conf_test_util.h"
 
-static struct conf *load(const char *list, struct conf_report *report, struct err *err)
+static struct conf *load_parameters(const char *list, struct conf_report *report, struct err *err)
 {
     _cleanup_free_ char *text = mem_printf("ClusterName=c\nSlurmctldHost=h\n"
                                            "SchedulerParameters=%s\n"
@@ -14,7 +14,7 @@ static struct conf *load(const char *list, struct conf_report *report, struct er
     return conf;
 }
 
-static void refused(void **state)
+static void invalid_parameters_are_refused(void **state)
 {
     static const struct {
         const char *list, *says;
@@ -41,7 +41,7 @@ static void refused(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct conf_report report = {0};
         struct err err = {0};
-        struct conf *conf = load(cases[i].list, &report, &err);
+        struct conf *conf = load_parameters(cases[i].list, &report, &err);
         assert_null(conf);
         if (!strstr(err.text, cases[i].says) || !strstr(err.text, ":3: "))
             fail_msg("%s: %s", cases[i].list, err.text);
@@ -49,7 +49,7 @@ static void refused(void **state)
     }
 }
 
-static void told(void **state)
+static void unknown_parameters_are_warned_about(void **state)
 {
     static const struct {
         const char *list, *says;
@@ -76,7 +76,7 @@ static void told(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct conf_report report = {0};
         struct err err = {0};
-        struct conf *conf = load(cases[i].list, &report, &err);
+        struct conf *conf = load_parameters(cases[i].list, &report, &err);
         assert_non_null(conf);
         assert_int_equal(report.warnings.len, 1);
         if (!strstr(report.warnings.data[0].text, cases[i].says))
@@ -88,20 +88,20 @@ static void told(void **state)
     }
 }
 
-static void read_as_given(void **state)
+static void parameters_are_read(void **state)
 {
     struct conf_report report = {0};
     struct err err = {0};
 
     (void)state;
-    struct conf *conf = load("", &report, &err);
+    struct conf *conf = load_parameters("", &report, &err);
     assert_int_equal(conf->sched.max_switch_wait, 300);
     assert_int_equal(conf->sched.bf_interval, 30);
     assert_false(conf->sched.enable_user_top || conf->sched.ignore_constraint_validation);
     conf_free(conf);
-    conf = load("bf_window=1440,Enable_User_Top,,bf_max_job_user=7,max_switch_wait=0,"
-                "bf_min_prio_reserve=9223372036854775807",
-                &report, &err);
+    conf = load_parameters("bf_window=1440,Enable_User_Top,,bf_max_job_user=7,max_switch_wait=0,"
+                           "bf_min_prio_reserve=9223372036854775807",
+                           &report, &err);
     if (!conf)
         fail_msg("%s", err.text);
     assert_int_equal(conf->sched.bf_window, 1440);
@@ -112,9 +112,9 @@ static void read_as_given(void **state)
     assert_int_equal(conf->sched.bf_min_prio_reserve, INT64_MAX);
     assert_int_equal(report.warnings.len, 0);
     conf_free(conf);
-    conf = load("preempt_strict_order,preempt_youngest_first,preempt_send_user_signal,"
-                "ignore_constraint_validation,max_depend_depth=4",
-                &report, &err);
+    conf = load_parameters("preempt_strict_order,preempt_youngest_first,preempt_send_user_signal,"
+                           "ignore_constraint_validation,max_depend_depth=4",
+                           &report, &err);
     assert_true(conf->sched.preempt_strict_order && conf->sched.preempt_youngest_first &&
                 conf->sched.preempt_send_user_signal && conf->sched.ignore_constraint_validation);
     assert_int_equal(conf->sched.max_depend_depth, 4);
@@ -131,7 +131,7 @@ static struct conf *load_het(const char *list, struct err *err)
 }
 
 /* The limits of heterogeneous jobs that are kept: by name, or all. */
-static void het_limits_are_kept(void **state)
+static void limits_of_heterogeneous_jobs_are_read(void **state)
 {
     struct err err = {0};
     struct conf *conf;
@@ -158,7 +158,7 @@ static void het_limits_are_kept(void **state)
 }
 
 /* HET-126, HET-127: bf_hetjob_immediate implies bf_hetjob_prio=min unless that is given. */
-static void hetjob_priorities(void **state)
+static void immediate_het_jobs_imply_the_minimum_priority(void **state)
 {
     static const struct {
         const char *list;
@@ -176,7 +176,7 @@ static void hetjob_priorities(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct conf_report report = {0};
         struct err err = {0};
-        struct conf *conf = load(cases[i].list, &report, &err);
+        struct conf *conf = load_parameters(cases[i].list, &report, &err);
         if (!conf || conf->sched.bf_hetjob_prio != cases[i].prio || report.warnings.len)
             fail_msg("%s: %s", cases[i].list, err.text);
         conf_report_done(&report);
@@ -187,9 +187,11 @@ static void hetjob_priorities(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),           cmocka_unit_test(told),
-        cmocka_unit_test(read_as_given),     cmocka_unit_test(het_limits_are_kept),
-        cmocka_unit_test(hetjob_priorities),
+        cmocka_unit_test(invalid_parameters_are_refused),
+        cmocka_unit_test(unknown_parameters_are_warned_about),
+        cmocka_unit_test(parameters_are_read),
+        cmocka_unit_test(limits_of_heterogeneous_jobs_are_read),
+        cmocka_unit_test(immediate_het_jobs_imply_the_minimum_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static const char sample[] =
     "PartitionName=class Nodes=lx[0031-0040] AllowGroups=students,teachers\n"
     "PartitionName=batch Nodes=lx[0041-9999] MaxTime=UNLIMITED MaxNodes=4096 Key=YES\n";
 
-static void sample_common(const struct conf *c)
+static void check_common_values(const struct conf *c)
 {
     const struct conf_part *p = c->parts.data;
 
@@ -55,21 +55,21 @@ static void sample_common(const struct conf *c)
     assert_int_equal(bitset_count(p[3].node_set), 9959);
 }
 
-static void sample_as_printed(void **state)
+static void sample_configuration_is_printed_back(void **state)
 {
     struct conf_report report = {0};
     struct conf *c = test_load(sample, &report);
 
     (void)state;
     assert_int_equal(report.warnings.len, 0);
-    sample_common(c);
+    check_common_values(c);
     assert_true(c->parts.data[1].max_time_sec == CONF_UNLIMITED);
     conf_free(c);
     conf_report_done(&report);
 }
 
 /* The DEFAULT lines, which the print has as comments, taken at their word. */
-static void sample_with_defaults(void **state)
+static void sample_configuration_has_defaults(void **state)
 {
     _cleanup_free_ char *text = mem_strdup(sample);
     const char *const lines[] = {"# NodeName=DEFAULT", "# PartitionName=DEFAULT"};
@@ -78,7 +78,7 @@ static void sample_with_defaults(void **state)
     for (size_t i = 0; i < COUNT(lines); i++)
         memcpy(strstr(text, lines[i]), "  ", 2);
     struct conf *c = test_load(text, NULL);
-    sample_common(c);
+    check_common_values(c);
     assert_int_equal(c->node_rows.data[2].tmp_disk_mib, 16384);
     assert_int_equal(c->parts.data[1].max_time_sec, 30 * 60);
     assert_int_equal(c->parts.data[1].max_nodes, 2);
@@ -87,7 +87,7 @@ static void sample_with_defaults(void **state)
 }
 
 /* A large cluster in four lines; the names are found again. */
-static void large(void **state)
+static void large_cluster_is_loaded(void **state)
 {
     struct conf *c = test_load(HEAD "NodeName=n[00000-99999] CPUs=64\n"
                                     "NodeName=r[0-99]c[0-99] CPUs=8\n"
@@ -105,7 +105,7 @@ static void large(void **state)
 }
 
 /* Each error separately; settings without effect in one line. */
-static void report_text(void **state)
+static void report_lists_each_error(void **state)
 {
     static const struct {
         const char *lines, *text;
@@ -133,7 +133,7 @@ static void report_text(void **state)
     }
 }
 
-static void path(void **state)
+static void path_of_the_configuration_follows_the_environment(void **state)
 {
     (void)state;
     setenv("SLURM_CONF", "/some/where.conf", 1);
@@ -148,7 +148,7 @@ static void path(void **state)
 }
 
 /* This test's own prefix has no etc; the machine's /etc may have one. */
-static void none_there(void **state)
+static void missing_configuration_is_reported(void **state)
 {
     struct conf *c = NULL;
     struct err err = {0};
@@ -170,12 +170,12 @@ static void none_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sample_as_printed),
-        cmocka_unit_test(sample_with_defaults),
-        cmocka_unit_test(large),
-        cmocka_unit_test(report_text),
-        cmocka_unit_test(path),
-        cmocka_unit_test(none_there),
+        cmocka_unit_test(sample_configuration_is_printed_back),
+        cmocka_unit_test(sample_configuration_has_defaults),
+        cmocka_unit_test(large_cluster_is_loaded),
+        cmocka_unit_test(report_lists_each_error),
+        cmocka_unit_test(path_of_the_configuration_follows_the_environment),
+        cmocka_unit_test(missing_configuration_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,22 +26,22 @@ static void show_network(const struct conf *c, const struct conf_network *net, s
         str_printf(out, "%s%u", i ? "," : "|", net->block_sizes.data[i]);
 }
 
-static void show(const struct conf *c, struct str *out)
+static void format_network(const struct conf *c, struct str *out)
 {
     show_network(c, conf_default_network(c), out);
 }
 
-static void says(const char *text, const char *expected)
+static void assert_network(const char *text, const char *expected)
 {
     struct str out = STR_INIT;
     struct conf *c = test_load(text, NULL);
-    show(c, &out);
+    format_network(c, &out);
     assert_string_equal(str_cstr(&out), expected);
     str_done(&out);
     conf_free(c);
 }
 
-static void refused(void **state)
+static void invalid_topologies_are_refused(void **state)
 {
     static const struct test_refusal v[] = {
         {TREE, "t.conf:2: ", "no lines of SwitchName"},
@@ -81,7 +81,7 @@ static void refused(void **state)
     test_refused(v, COUNT(v));
 }
 
-static void warned(void **state)
+static void doubtful_topologies_are_warned_about(void **state)
 {
     static const struct test_refusal v[] = {
         {TREE T "SwitchName=a Nodes=n[1-8],m[1-3]\n",
@@ -118,23 +118,26 @@ static void check_units(const struct conf *c, const char *units, size_t count, c
         fail_msg("%s: %d, %s", units, rc, err.text);
 }
 
-static void networks(void **state)
+static void switch_lines_build_the_network(void **state)
 {
     (void)state;
-    says(HEAD "NodeName=n1\n" T "SwitchName=a Nodes=n1\n", ""); /* the plugin is not configured */
-    says(HEAD "TopologyPlugin=topology/none\nNodeName=n1\n", "");
-    says(TREE T "SwitchName=s0 Nodes=n[1-4] LinkSpeed=900\n" T "SwitchName=s1 Nodes=n[5-7],n8\n" T
-                "SwitchName=top Switches=s[0-1]\n",
-         "s0:0:900<top n1 n2 n3 n4|s1:0:1<top n5 n6 n7 n8|top:1:1 n1 n2 n3 n4 n5 n6 n7 n8");
-    says(TREE T "SwitchName=top Switches=m,c\n" T "SwitchName=m Switches=a,b\n" T
-                "SwitchName=a Nodes=n1\n" T "SwitchName=b Nodes=n2\n" T
-                "SwitchName=c Nodes=n[3-8]\n",
-         "top:2:1 n1 n2 n3 n4 n5 n6 n7 n8|m:1:1<top n1 n2|a:0:1<m n1|b:0:1<m n2|"
-         "c:0:1<top n3 n4 n5 n6 n7 n8");
-    says(RING T "RingName=r1 Nodes=n[4,2]\n" T "RingName=r2 Nodes=n[8,7,6,5,3,1]\n",
-         "r1:0:1 n4 n2|r2:0:1 n8 n7 n6 n5 n3 n1");
-    says(BLOCK T "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T "BlockSizes=4,8\n",
-         "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8");
+    assert_network(HEAD "NodeName=n1\n" T "SwitchName=a Nodes=n1\n",
+                   ""); /* the plugin is not configured */
+    assert_network(HEAD "TopologyPlugin=topology/none\nNodeName=n1\n", "");
+    assert_network(
+        TREE T "SwitchName=s0 Nodes=n[1-4] LinkSpeed=900\n" T "SwitchName=s1 Nodes=n[5-7],n8\n" T
+               "SwitchName=top Switches=s[0-1]\n",
+        "s0:0:900<top n1 n2 n3 n4|s1:0:1<top n5 n6 n7 n8|top:1:1 n1 n2 n3 n4 n5 n6 n7 n8");
+    assert_network(TREE T "SwitchName=top Switches=m,c\n" T "SwitchName=m Switches=a,b\n" T
+                          "SwitchName=a Nodes=n1\n" T "SwitchName=b Nodes=n2\n" T
+                          "SwitchName=c Nodes=n[3-8]\n",
+                   "top:2:1 n1 n2 n3 n4 n5 n6 n7 n8|m:1:1<top n1 n2|a:0:1<m n1|b:0:1<m n2|"
+                   "c:0:1<top n3 n4 n5 n6 n7 n8");
+    assert_network(RING T "RingName=r1 Nodes=n[4,2]\n" T "RingName=r2 Nodes=n[8,7,6,5,3,1]\n",
+                   "r1:0:1 n4 n2|r2:0:1 n8 n7 n6 n5 n3 n1");
+    assert_network(BLOCK T "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T
+                           "BlockSizes=4,8\n",
+                   "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8");
 }
 
 static void partitions_choose_a_network(void **state)
@@ -179,17 +182,19 @@ static void nodes_name_their_units(void **state)
     };
     (void)state;
     test_warned(v, COUNT(v));
-    says(HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-2]\nNodeName=n3 Topology=default:s2\n"
-              "NodeName=n4 Topology=other:x,default:top:m:s3\nNodeName=n5 Topology=default:s4\n" T
-              "SwitchName=top Switches=s[1-2]\n" T "SwitchName=s1 Nodes=n[1-4]\n" T
-              "SwitchName=s2 Nodes=n2\n",
-         "top:2:1 n1 n2 n3 n4|s1:0:1<top n1 n2|s2:0:1<top n3|m:1:1<top n4|s3:0:1<m n4|s4:0:1 n5");
-    says(HEAD "TopologyPlugin=block\nNodeName=n[1-2]\nNodeName=n3 Topology=default:b2\n" T
-              "BlockName=b1 Nodes=n[1-3]\n",
-         "b1:0:1 n1 n2|b2:0:1 n3");
-    says(HEAD "NodeName=n[1-2]\nNodeName=n3 Topology=b:b1\nTopologyConf=a:tree\n" T
-              "SwitchName=s1 Nodes=n[1-3]\nTopologyConf=b:block\n" T "BlockName=b1 Nodes=n1\n",
-         "s1:0:1 n1 n2"); /* the list is all that n3 is on */
+    assert_network(
+        HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-2]\nNodeName=n3 Topology=default:s2\n"
+             "NodeName=n4 Topology=other:x,default:top:m:s3\nNodeName=n5 Topology=default:s4\n" T
+             "SwitchName=top Switches=s[1-2]\n" T "SwitchName=s1 Nodes=n[1-4]\n" T
+             "SwitchName=s2 Nodes=n2\n",
+        "top:2:1 n1 n2 n3 n4|s1:0:1<top n1 n2|s2:0:1<top n3|m:1:1<top n4|s3:0:1<m n4|s4:0:1 n5");
+    assert_network(HEAD "TopologyPlugin=block\nNodeName=n[1-2]\nNodeName=n3 Topology=default:b2\n" T
+                        "BlockName=b1 Nodes=n[1-3]\n",
+                   "b1:0:1 n1 n2|b2:0:1 n3");
+    assert_network(HEAD "NodeName=n[1-2]\nNodeName=n3 Topology=b:b1\nTopologyConf=a:tree\n" T
+                        "SwitchName=s1 Nodes=n[1-3]\nTopologyConf=b:block\n" T
+                        "BlockName=b1 Nodes=n1\n",
+                   "s1:0:1 n1 n2"); /* the list is all that n3 is on */
 }
 
 #define NODES HEAD "NodeName=n[1-8]\n"
@@ -242,17 +247,20 @@ static void nodes_name_positions_of_rings(void **state)
     };
     (void)state;
     test_warned(v, COUNT(v));
-    says(RINGS("NodeName=n[1-3]\nNodeName=n4 Topology=default:r1:1\n"), "r1:0:1 n1 n4 n2 n3");
-    says(RINGS("NodeName=n1 Topology=default:r1:2\nNodeName=n[2-3]\n"), "r1:0:1 n2 n3 n1");
-    says(RINGS("NodeName=n[1-3]\nNodeName=n4 Topology=default:r1:4\n"
-               "NodeName=n5 Topology=default:r1:3\n"),
-         "r1:0:1 n1 n2 n3 n5 n4");
-    says(RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r2:1\n"
-               "NodeName=n[4-5] Topology=default:r2:0\n"),
-         "r1:0:1 n1 n2|r2:0:1 n4 n3 n5");
-    says(RINGS("NodeName=n[1-3]\nNodeName=m[1-14] Topology=default:r1:3\n"), /* m14 has no place */
-         "r1:0:1 n1 n2 n3 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12 m13");
-    says(RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=other:x\n"), "r1:0:1 n1 n2");
+    assert_network(RINGS("NodeName=n[1-3]\nNodeName=n4 Topology=default:r1:1\n"),
+                   "r1:0:1 n1 n4 n2 n3");
+    assert_network(RINGS("NodeName=n1 Topology=default:r1:2\nNodeName=n[2-3]\n"),
+                   "r1:0:1 n2 n3 n1");
+    assert_network(RINGS("NodeName=n[1-3]\nNodeName=n4 Topology=default:r1:4\n"
+                         "NodeName=n5 Topology=default:r1:3\n"),
+                   "r1:0:1 n1 n2 n3 n5 n4");
+    assert_network(RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=default:r2:1\n"
+                         "NodeName=n[4-5] Topology=default:r2:0\n"),
+                   "r1:0:1 n1 n2|r2:0:1 n4 n3 n5");
+    assert_network(
+        RINGS("NodeName=n[1-3]\nNodeName=m[1-14] Topology=default:r1:3\n"), /* m14 has no place */
+        "r1:0:1 n1 n2 n3 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12 m13");
+    assert_network(RINGS("NodeName=n[1-2]\nNodeName=n3 Topology=other:x\n"), "r1:0:1 n1 n2");
 }
 
 static void nodes_are_placed_anew_in_rings(void **state)
@@ -286,7 +294,7 @@ static void nodes_are_placed_anew_in_rings(void **state)
     for (size_t i = 0; i < COUNT(v); i++) {
         _cleanup_str_ struct str out = STR_INIT;
         assert_int_equal(conf_topo_place(c, v[i].placed, NULL), 0);
-        show(c, &out);
+        format_network(c, &out);
         assert_string_equal(str_cstr(&out), v[i].expected);
     }
     for (size_t i = 0; i < COUNT(checked); i++)
@@ -319,7 +327,7 @@ static void nodes_are_placed_anew(void **state)
     for (size_t i = 0; i < COUNT(v); i++) {
         assert_int_equal(conf_topo_place(c, v[i].placed, NULL), 0);
         str_clear(&out);
-        show(c, &out);
+        format_network(c, &out);
         assert_string_equal(str_cstr(&out), v[i].expected);
     }
     const char *deep[] = {"default:a:b:c:d:e:f:g:h:i:j:k:l:m:n:o:p:q", NULL, NULL, NULL};
@@ -328,13 +336,13 @@ static void nodes_are_placed_anew(void **state)
     assert_non_null(strstr(err.text, "more than 16 levels"));
     assert_int_equal(conf_topo_place(c, NULL, NULL), 0);
     str_clear(&out);
-    show(c, &out);
+    format_network(c, &out);
     assert_string_equal(str_cstr(&out), as_written);
     str_done(&out);
     conf_free(c);
 }
 
-static void wrong_units_are_told(void **state)
+static void invalid_units_of_nodes_are_reported(void **state)
 {
     static const struct {
         const char *units, *says; /* NULL: none */
@@ -396,7 +404,7 @@ static void topologies_are_shown_by_name(void **state)
     conf_free(c);
 }
 
-static void files(void **state)
+static void topology_files_are_read(void **state)
 {
     static const struct {
         const char *plugin, *name, *text, *expected;
@@ -465,14 +473,14 @@ static void files(void **state)
         struct str out = STR_INIT;
         if (test_load_files(&p, v[i].plugin, v[i].name, v[i].text) != 0)
             fail_msg("case %zu: %s", i, p.err.text);
-        show(p.conf, &out);
+        format_network(p.conf, &out);
         assert_string_equal(str_cstr(&out), v[i].expected);
         str_done(&out);
         conf_free(p.conf);
     }
 }
 
-static void bad_files(void **state)
+static void invalid_topology_files_are_refused(void **state)
 {
     static const struct {
         const char *name, *text, *place, *says;
@@ -621,11 +629,11 @@ static void functions_name_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(warned),
-        cmocka_unit_test(networks),
-        cmocka_unit_test(files),
-        cmocka_unit_test(bad_files),
+        cmocka_unit_test(invalid_topologies_are_refused),
+        cmocka_unit_test(doubtful_topologies_are_warned_about),
+        cmocka_unit_test(switch_lines_build_the_network),
+        cmocka_unit_test(topology_files_are_read),
+        cmocka_unit_test(invalid_topology_files_are_refused),
         cmocka_unit_test(partitions_choose_a_network),
         cmocka_unit_test(topologies_are_shown_by_name),
         cmocka_unit_test(nodes_name_their_units),
@@ -633,7 +641,7 @@ int main(void)
         cmocka_unit_test(nodes_are_placed_anew),
         cmocka_unit_test(nodes_name_positions_of_rings),
         cmocka_unit_test(nodes_are_placed_anew_in_rings),
-        cmocka_unit_test(wrong_units_are_told),
+        cmocka_unit_test(invalid_units_of_nodes_are_reported),
         cmocka_unit_test(functions_name_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

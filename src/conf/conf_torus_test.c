@@ -137,7 +137,7 @@ static void nodes_are_placed_anew(void **state)
     conf_free(c);
 }
 
-static void wrong_places_are_told(void **state)
+static void invalid_positions_are_reported(void **state)
 {
     static const struct {
         const char *units;
@@ -262,7 +262,7 @@ static const char given[] =
     "          - dims: {x: 1, y: 2, z: 1}\n"
     "            anchor_seed: {x: 1, y: 0, z: 0}\n";
 
-static void files_are_shown_as_they_were_read(void **state)
+static void torus_files_are_shown_unchanged(void **state)
 {
     static const char shown[] =
         "TorusName=pod1 TorusIndex=0 Nodes=n[1-4] TorusSize=4 Dims=2x2x1 Placements=2x1x1\n"
@@ -313,9 +313,9 @@ int main(void)
         cmocka_unit_test(toruses_that_waste_cells_or_nodes_are_reported),
         cmocka_unit_test(a_torus_has_64_placements_at_most),
         cmocka_unit_test(nodes_are_placed_anew),
-        cmocka_unit_test(wrong_places_are_told),
+        cmocka_unit_test(invalid_positions_are_reported),
         cmocka_unit_test(invalid_files_are_refused),
-        cmocka_unit_test(files_are_shown_as_they_were_read),
+        cmocka_unit_test(torus_files_are_shown_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

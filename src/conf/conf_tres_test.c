@@ -2,7 +2,7 @@
 #include "conf/conf_test_util.h"
 #include "conf/conf_tres.h"
 
-static void test_bad(void **state)
+static void test_invalid_tres_weights_are_refused(void **state)
 {
     static const char *const bad[] = {"cpu",       "=5",      "cpu=",    "cpu=x",
                                       "cpu=1x",    "cpu=nan", "cpu=inf", "cpu=1e300",
@@ -26,7 +26,7 @@ static void test_bad(void **state)
                      -ERR_PARSE);
 }
 
-static void test_read(void **state)
+static void test_tres_weights_are_parsed(void **state)
 {
     struct conf_tres_weight out[CONF_TRES_MAX];
     size_t n = 7;
@@ -64,7 +64,8 @@ static void licenses_of_a_list_are_billed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad), cmocka_unit_test(test_read),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_invalid_tres_weights_are_refused),
+                                       cmocka_unit_test(test_tres_weights_are_parsed),
                                        cmocka_unit_test(licenses_of_a_list_are_billed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
