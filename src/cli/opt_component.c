@@ -597,6 +597,20 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
     return 0;
 }
 
+int opt_components_check_clusters(struct opt_components *cs, const char *own, struct err *err)
+{
+    int r = 0;
+    for (size_t i = cs->count; r == 0 && i-- > 0;) {
+        const struct opt *o = &cs->list[i]->opt;
+        if (i && !is_own(o, OPT_ID_clusters)) /* inherited: component 0 has it, too */
+            continue;
+        r = opt_check_clusters(o->clusters, own, err);
+        if (r < 0 && is_own(o, OPT_ID_clusters))
+            r = fail_component(cs, i, r, err);
+    }
+    return r;
+}
+
 /* --- messages to the user ----------------------------------------------------------------------
  */
 

@@ -86,6 +86,9 @@ int opt_components_apply_argv(struct opt_components *cs, struct err *err);
 /* opt_finish() for each component, and checks across components. srun: 'groups' are those that an
  * option names, otherwise the component's own offset; no group may be named twice. */
 int opt_components_finish(struct opt_components *cs, struct err *err);
+/* After opt_components_finish(): each component may name only the cluster 'own', since a job is in
+ * one cluster. */
+int opt_components_check_clusters(struct opt_components *cs, const char *own, struct err *err);
 /* srun, after opt_components_finish(): whether a component names groups. -ERR_PARSE: it does, and
  * there is no job. */
 int opt_components_check_groups(const struct opt_components *cs, bool has_job, struct err *err);

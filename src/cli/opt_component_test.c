@@ -504,6 +504,33 @@ static void test_command_options_of_any_component_count_for_all(void **state)
     run_done(&r);
 }
 
+/* A job is in one cluster: the message names the component that has another one (HET-19). */
+static void test_clusters_of_components(void **state)
+{
+#define ELSEWHERE "No cluster 'elsewhere' known: this configuration describes cluster 'own' only"
+    static const struct {
+        const char *env, *argv, *text; /* text NULL: accepted */
+    } v[] = {
+        {NULL, "srun -M own a : -M own b", NULL},
+        {NULL, "srun -M own a : -M all b", NULL},
+        {NULL, "srun -M own a : -M elsewhere b", ELSEWHERE " (component 1)"},
+        {NULL, "srun a : b : -M elsewhere c", ELSEWHERE " (component 2)"},
+        {NULL, "srun -M elsewhere a : b", ELSEWHERE " (component 0)"},
+        {NULL, "srun -M elsewhere a", ELSEWHERE},
+        {"SLURM_CLUSTERS=elsewhere", "srun a : b", ELSEWHERE},
+        {"SLURM_CLUSTERS=elsewhere", "srun -M own a : b", NULL},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        assert_int_equal(run_line(&r, OPT_SRUN, NULL, v[i].env, v[i].argv), 0);
+        int rc = opt_components_check_clusters(&r.cs, "own", &r.err);
+        assert_int_equal(rc, v[i].text ? -ERR_NOT_SUPPORTED : 0);
+        assert_string_equal(r.err.text, v[i].text ? v[i].text : "");
+        run_done(&r);
+    }
+#undef ELSEWHERE
+}
+
 static void test_ineffective_component_options_are_reported(void **state)
 {
     static const struct {
@@ -616,6 +643,7 @@ int main(void)
         cmocka_unit_test(test_defaults_of_later_components),
         cmocka_unit_test(test_components_of_script_and_command_line_are_equal),
         cmocka_unit_test(test_command_options_of_any_component_count_for_all),
+        cmocka_unit_test(test_clusters_of_components),
         cmocka_unit_test(test_ineffective_component_options_are_reported),
         cmocka_unit_test(test_het_groups_select_components),
         cmocka_unit_test(test_options_of_plugins),

@@ -117,8 +117,7 @@ static int make_specs(struct request *r, const struct conf *conf, int argc, char
         opt_to_job_spec(&options->list[i]->opt, spec);
         r->components[r->component_count++] = spec;
     }
-    for (size_t i = 0; rc == 0 && i < options->count; i++)
-        rc = opt_check_clusters(options->list[i]->opt.clusters, conf->cluster_name, err);
+    rc = opt_components_check_clusters(options, conf->cluster_name, err);
     if (rc == 0)
         rc = pass_x11(o, err);
     if (rc == 0)

@@ -106,8 +106,8 @@ static void read_options(struct setup *s, int argc, char **argv)
     opt_components_format_defined(options, &told);
     path_write_all(STDERR_FILENO, told.data, told.len);
     int r = origin_take_mask(&err);
-    for (size_t i = 0; r == 0 && i < options->count; i++)
-        r = cmd_check_clusters(options->list[i]->opt.clusters, &err);
+    if (r == 0)
+        r = opt_components_check_clusters(options, cmd_conf()->cluster_name, &err);
     if (r < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());

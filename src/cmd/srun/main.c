@@ -185,7 +185,7 @@ static int run_srun(struct setup *s, int argc, char **argv)
         say_exit_with_error(s->unread.text);
     if (origin_take_mask(&err) < 0)
         say_exit_with_error(err.text);
-    if (opt_check_clusters(s->opt->clusters, s->conf->cluster_name, &err) < 0)
+    if (opt_components_check_clusters(&s->options, s->conf->cluster_name, &err) < 0)
         say_exit_with_error(err.text);
     if (s->opt->msg_timeout_sec)
         s->conf->message_timeout_sec = s->opt->msg_timeout_sec;
