@@ -127,6 +127,11 @@ static void put_command_part(const struct run *run, uint32_t part, uint32_t othe
     str_putc(out, '\n');
 }
 
+static const char *export_or_all(const struct run_options *o)
+{
+    return o->export_spec ? o->export_spec : "ALL";
+}
+
 /* Checks options that a node daemon gets only once per step. */
 static int check_options(const struct run *run, uint32_t part, uint32_t other, struct err *err)
 {
@@ -134,7 +139,10 @@ static int check_options(const struct run *run, uint32_t part, uint32_t other, s
     const struct {
         const char *name, *of_first, *of_other;
     } same[] = {
-        {"export", first->export_spec, o->export_spec},
+        {"export", export_or_all(first), export_or_all(o)},
+        {"propagate", first->propagate, o->propagate},
+        {"task-prolog", first->task_prolog, o->task_prolog},
+        {"task-epilog", first->task_epilog, o->task_epilog},
         {"input with %t, %n or %N", input_node_file(run->input, part),
          input_node_file(run->input, other)},
         {"output with %t, %n or %N", output_node_file(run->output, part, 1),
