@@ -31,6 +31,8 @@
 
 #define JOB_SET_TEXT_ONE_USER                                                                      \
     "a heterogeneous job has one user, but component %zu is of uid %u and component 0 of uid %u"
+#define JOB_SET_TEXT_ONE_GROUP                                                                     \
+    "a heterogeneous job has one group, but component %zu is of gid %u and component 0 of gid %u"
 #define JOB_SET_TEXT_COUNT "a heterogeneous job has %zu components at most, not %zu"
 /* the most, what begins one component too many */
 #define JOB_SET_TEXT_EXCESS "a heterogeneous job has at most %d components: %s begins one more"

@@ -288,6 +288,16 @@ static void one_wrong_component_refuses_all(void **state)
     specs[1].uid = specs[1].gid = 1000;
     assert_int_equal(fixture_submit_set(f, &FIXTURE_ROOT, specs, 3), -ERR_NOT_SUPPORTED);
     assert_non_null(strstr(fixture_text(f, f->last_call), "a heterogeneous job has one user"));
+    for (size_t i = 0; i < 3; i++) {
+        specs[i].has_uid = specs[i].has_gid = true;
+        specs[i].uid = specs[i].gid = 1000;
+    }
+    specs[1].gid = 1001;
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_ROOT, specs, 3), -ERR_NOT_SUPPORTED);
+    assert_string_equal(fixture_text(f, f->last_call),
+                        "a heterogeneous job has one group, but component 1 is of gid 1001 and "
+                        "component 0 of gid 1000");
+    specs[0] = specs[2] = fixture_spec(1, 1);
     specs[1] = fixture_spec(1, 1);
     specs[0].licenses = specs[1].licenses = (char *)"a:2"; /* each alone could have them */
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_LICENSE);

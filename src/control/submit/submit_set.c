@@ -58,14 +58,26 @@ int submit_check_set_licenses(const struct control *c, const struct job *leader,
     return joint_licenses_possible(c->cluster, leader, err);
 }
 
+/* A step in several components has one user and one group. */
+static int check_owner(const struct job *j, const struct job *leader, size_t offset,
+                       struct err *err)
+{
+    if (j->uid != leader->uid)
+        return err_set(err, -ERR_NOT_SUPPORTED, JOB_SET_TEXT_ONE_USER, offset, j->uid, leader->uid);
+    if (j->gid != leader->gid)
+        return err_set(err, -ERR_NOT_SUPPORTED, JOB_SET_TEXT_ONE_GROUP, offset, j->gid,
+                       leader->gid);
+    return 0;
+}
+
 static int join_set(struct control *c, struct job *const *jobs, size_t count, struct err *err)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = jobs[i]->uid == jobs[0]->uid
-                 ? job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err)
-                 : err_set(err, -ERR_NOT_SUPPORTED, JOB_SET_TEXT_ONE_USER, i, jobs[i]->uid,
-                           jobs[0]->uid);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = check_owner(jobs[i], jobs[0], i, err);
+        if (rc == 0)
+            rc = job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err);
+    }
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = depend_check_set(c, jobs[i], err);
     return rc ? rc : submit_check_set_licenses(c, jobs[0], err);
