@@ -267,8 +267,8 @@ int submit_check_count(const struct control *c, size_t more, struct err *err)
     if (more <= room)
         return 0;
     return err_set(err, -ERR_JOB_LIMIT,
-                   "%s: %zu asked for, each element of an array counts; MaxJobCount=%zu, of which "
-                   "%zu are free: %s",
+                   "%s: %zu asked for, each element of an array and each component counts; "
+                   "MaxJobCount=%zu, of which %zu are free: %s",
                    err_text(ERR_JOB_LIMIT), more, most, room,
                    more > most ? "ask for fewer at a time"
                                : "submit the job when other jobs have ended");

@@ -149,6 +149,8 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
                        (size_t)JOB_SET_MAX, count);
     if (count > 1)
         rc = check_scheduler(c, err);
+    if (rc == 0 && count > 1) /* of all components, before some of them are counted as jobs */
+        rc = submit_check_count(c, count, err);
     if (rc == 0)
         rc = check_names(r, err);
     if (rc != 0)
