@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * An MPI program for tests, one thing for each operand: sum, where, names, kill, exit, abort.
+ * An MPI program for tests, one thing for each operand: sum, where, names, kill, exit, abort;
+ * 'write FIFO' and 'read FIFO': the sum, when another world has opened the other end.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -43,6 +44,18 @@ static void names(void)
     printf("%d found %s, then %s\n", rank, port, again == MPI_SUCCESS ? "it again" : "nothing");
 }
 
+/* Opening a FIFO waits for the other world, which is there at the same time. */
+static void meet(const char *fifo, const char *mode)
+{
+    FILE *file = rank == 0 ? fopen(fifo, mode) : NULL;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    printf("%s: %d of %d\n", *mode == 'w' ? "server" : "client", rank, size);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (file)
+        fclose(file);
+}
+
 /* Never comes back: the others wait until they are ended. */
 static void end_badly(const char *how)
 {
@@ -73,6 +86,8 @@ int main(int argc, char **argv)
         printf("%d on %s: sum %d\n", rank, name, sum);
     else if (!strcmp(what, "names"))
         names();
+    else if (!strcmp(what, "write") || !strcmp(what, "read"))
+        meet(argv[2], *what == 'w' ? "w" : "r");
     else
         end_badly(what);
     MPI_Finalize();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Burst buffers with burst_buffer.lua: HET-25 to 30, and the statements of the manual pages on burst_buffer/lua."""
+import re
 import shutil
 import signal
 
@@ -39,7 +40,7 @@ function slurm_bb_paths(id, script, file, uid, gid, info)
     local f = io.open(file, "w"); f:write("BB_NODES=", info.nodes, "\\n")  -- and stays open
     return note("paths", id)
 end
-function slurm_bb_pre_run(id, script, uid, gid, info) return note("pre_run", id) end
+function slurm_bb_pre_run(id, script, uid, gid, info) return note("pre_run", id, info.nodes) end
 function slurm_bb_post_run(id, script, uid, gid, info) return note("post_run", id, info.exit_code) end
 function slurm_bb_data_out(id, script, uid, gid, info) return note("data_out", id) end
 function slurm_bb_test_data_out(id, uid, gid, info) return note("test_data_out", id) end
@@ -129,25 +130,86 @@ def test_failures_and_crashes(make_cluster):
     (c.dir / "hang-data_in").unlink()
 
 
+# The script of the guide to heterogeneous jobs, and what a component has of it: whether its lines of the parts are directives is up to Directive=.
+HET_SCRIPT = """#!/bin/bash
+#SBATCH --nodes=1 --constraint=haswell
+#BB create_persistent name=alpha capacity=10 access=striped type=scratch
+#DW persistentdw name=alpha
+#SBATCH hetjob
+#SBATCH --nodes=2 --constraint=knl
+# a comment
+#DW persistentdw name=alpha
+"""
+THIRD = "#SBATCH hetjob\n#BB last\n#SBATCH -n1\n#DW other\n"
+USED = "\necho commands\n#DW behind a command\n#SBATCH -n99\ncat <<end\n#DW in a text\nend"
+FIRST_2 = HET_SCRIPT.replace("""comment
+#DW""", """comment
+#EXCLUDED DW""")
+SCRIPTS = {
+    "DW": (FIRST_2 + THIRD.replace("#DW", "#EXCLUDED DW") + USED,
+           "#!/bin/bash\n#SBATCH --nodes=2 --constraint=knl\n#DW persistentdw name=alpha\nexit 0",
+           "#!/bin/bash\n#SBATCH -n1\n#DW other\nexit 0"),
+    "BB": (HET_SCRIPT + THIRD.replace("#BB", "#EXCLUDED BB") + USED,
+           "#!/bin/bash\n#SBATCH --nodes=2 --constraint=knl\nexit 0",
+           "#!/bin/bash\n#BB last\n#SBATCH -n1\nexit 0"),
+    "NONE": (HET_SCRIPT + THIRD + USED, "#!/bin/bash\n#SBATCH --nodes=2 --constraint=knl\nexit 0", "#!/bin/bash\n#SBATCH -n1\nexit 0"),
+}
+
+
 def test_scripts_of_components(make_cluster):
-    """HET-26, 27, 28, 29, 30: the listings of the guide to heterogeneous jobs, for their user; each buffer is of one component."""
-    c = make(make_cluster, conf="Directive=DW\n")
+    """HET-26, 28, 29, 30: the listings of the guide to heterogeneous jobs, for their user, with each word of Directive=: the directives of other
+    components are marked in the script of component 0; the others have their #SBATCH and buffer lines, and none of the commands."""
+    c = make(make_cluster, conf="Directive=DW\n", node_conf="Feature=haswell,knl")
     user = "nobody" if ROOT else None
-    script = ("#!/bin/bash\n#SBATCH --nodes=1\n#DW create_persistent name=alpha\n#DW persistentdw name=alpha\n"
-              "#SBATCH hetjob\n#SBATCH --nodes=2\n#DW persistentdw name=beta\ntrue")
-    first = script.replace("#DW persistentdw name=beta", "#EXCLUDED DW persistentdw name=beta")
-    second = "#!/bin/bash\n#SBATCH --nodes=2\n#DW persistentdw name=beta\nexit 0"
-    job = c.sbatch("-H", "-o", "/dev/null", script=script, user=user)
-    assert c.run(f"scontrol write batch_script {job} -", user=user).ok() == first
-    assert c.run(f"scontrol write batch_script {job}+1 -", user=user).ok() == second
-    assert c.run(f"scontrol write batch_script {job + 1} -", user=user).ok() == second
-    buffers = [c.run(f"squeue -h -O BurstBuffer:200 -j {job}+{i}").ok() for i in range(2)]
-    assert ("alpha" in buffers[0], "beta" in buffers[0]) == (True, False)
-    assert ("alpha" in buffers[1], "beta" in buffers[1]) == (False, True)
-    c.run(f"scontrol release {job}").ok()
-    for component, text in ((job, first), (job + 1, second)):
-        eventually(lambda: calls(c, component) == WHOLE, lambda: calls(c, component))
-        assert (c.dir / f"script-{component}").read_text().strip() == text
+    # Word for word, but for the interpreter and the numbers of nodes.
+    job = c.sbatch("-H", script=HET_SCRIPT, user=user)
+    assert c.run(f"scontrol write batch_script {job} -", user=user).ok() == FIRST_2.rstrip("\n")
+    assert c.run(f"scontrol write batch_script {job}+1 -", user=user).ok() == SCRIPTS["DW"][1]
+    c.run(f"scancel {job}").ok()
+    for word, texts in SCRIPTS.items():
+        (c.dir / "burst_buffer.conf").write_text(f"PollInterval=1\nDirective={word}\n")
+        c.run("scontrol reconfigure").ok()
+        job = c.sbatch("-H", "-o", "/dev/null", script=HET_SCRIPT + THIRD + USED, user=user)
+        for i, text in enumerate(texts):
+            for asked in f"{job}+{i}", job + i if i else job:
+                assert c.run(f"scontrol write batch_script {asked} -", user=user).ok() == text, (word, i)
+        wanted = [[line for line in text.splitlines() if line.startswith(f"#{word} ")] for text in SCRIPTS[word]]
+        wanted[0] = [line for line in wanted[0] if "behind" not in line and "in a text" not in line]
+        shown = [c.run(f"squeue -h -O BurstBuffer:400 -j {job}+{i}").ok().strip() for i in range(3)]
+        assert shown == ["\n".join(lines) or "(null)" for lines in wanted], word
+        c.run(f"scontrol release {job}").ok()
+        for i, text in enumerate(texts):
+            c.wait(job + i)
+            if wanted[i]:
+                eventually(lambda: calls(c, job + i) == WHOLE, lambda: calls(c, job + i))
+                given = text.replace(USED, USED.replace(f"\n#{word} ", f"\n#EXCLUDED {word} "))  # no directives of the job, either
+                assert (c.dir / f"script-{job + i}").read_text().strip() == given, (word, i)
+            else:
+                assert calls(c, job + i) == [], (word, i)
+
+
+def test_a_buffer_is_of_one_component(make_cluster):
+    """HET-25, 27: a buffer is recorded, listed and prepared for its component alone, on the nodes of that component. There are no persistent buffers,
+    which several components could use, as with Slurm's burst_buffer/lua: a line such as create_persistent is a matter of the site script, and nothing
+    is left."""
+    c = make(make_cluster, conf="Flags=DisablePersistent\n")
+    (c.dir / "hang-data_out").touch()
+    script = ("#!/bin/sh\n#SBATCH -n1 -w n1\n#BB_LUA create_persistent name=alpha\n#BB_LUA pool=p capacity=3\n#SBATCH hetjob\n#SBATCH -n1 -w n2\n"
+              "#SBATCH hetjob\n#SBATCH -N2 -w n[3-4]\n#BB_LUA pool=p capacity=2\necho $BB_NODES\n")
+    job = c.sbatch(script=script)
+    eventually(lambda: [calls(c, job + i)[-1:] for i in (0, 2)] == [["data_out"]] * 2, "both are staged out")
+    shown = c.run("scontrol show burst").ok()
+    assert "Flags=DisablePersistent" in shown and "FreeSpace=5 UsedSpace=5" in shown
+    assert re.findall(r"(JobID|Name)=(\w+).* Size=(\d+)", shown) == [("JobID", str(job), "3"), ("JobID", str(job + 2), "2")]
+    assert calls(c, job + 1) == [] and "BurstBuffer" not in c.job(job + 1)
+    prepared = [line for i in (0, 2) for line in calls(c, job + i, True) if line.startswith("pre_run")]
+    assert prepared == [f"pre_run {job} n1", f"pre_run {job + 2} n[3-4]"]
+    (c.dir / "hang-data_out").unlink()
+    for i in (0, 2):
+        eventually(lambda: calls(c, job + i) == WHOLE, lambda: calls(c, job + i))
+    eventually(lambda: "JobID=" not in c.run("scontrol show burst").ok(), "nothing is left")
+    assert "FreeSpace=10 UsedSpace=0" in c.run("scontrol show burst").ok() and c.output(job) == "n1\n"
+    c.run("scontrol create reservation=r starttime=now duration=5 users=root nodes=n1 burstbuffer=10").fails("BurstBuffer")
 
 
 def test_check_and_nothing_without_a_type(make_cluster):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import ROOT, eventually, fields_of
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="other users' commands need root")
 
@@ -139,52 +139,97 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
     cluster.run("sluice events --attempts --forget").ok()
 
 
-def listing(rows, job=None, offset=None, whole=None):
-    """Returns the listing that sacct will print, from the archive alone: JobID, JobName, Partition, Account, AllocCPUS, State, ExitCode of jobs, and
-    their steps."""
-    def is_asked(part):
-        set_id, at = part["het_job_id"]["number"], part["het_job_offset"]["number"]
-        all_of_it = whole if whole is not None else offset is None
-        return job is None or (set_id == job and (all_of_it or at == (offset or 0)))
+# What sacct prints by default: JobID, JobName, Partition, Account, AllocCPUS, State, ExitCode.
+LISTED = "%i|%j|%P|%a|%C|%T"
 
-    def name(part):
-        return f"{part['het_job_id']['number']}+{part['het_job_offset']['number']}"
 
-    def code(value):
-        return f"{value['return_code']['number']}:{value['signal']['id']['number']}"
+def code(value):
+    return f"{value['return_code']['number']}:{value['signal']['id']['number']}"
 
-    out = []
-    for a in sorted((row["attempt"] for row in rows if "attempt" in row), key=lambda a: a["job_id"]):
-        if is_asked(a):
-            out.append((name(a), a["name"], a["partition"], a["account"], str(a["cpus"]["number"]), a["job_state"][0], code(a["exit_code"])))
-            out += [(f"{name(s)}.{s['step']['id']['step_id']}", s["step"]["name"], "", "", str(s["tasks"]["count"]), s["state"][0], code(s["exit_code"]))
-                    for row in rows for s in [row.get("step")] if s and name(s) == name(a)]
-    return out
+
+def listed(cluster, asked):
+    lines = cluster.run(["squeue", "-h", "-S", "i", "-t", "all", "-j", asked, "-o", LISTED]).ok().splitlines()
+    return [tuple(line.split("|")) for line in lines]
+
+
+def chosen(cluster, asked):
+    """The jobs that the id means, from squeue, and their exit codes, from scontrol show job."""
+    rows = listed(cluster, asked)
+    codes = [fields_of(line)["ExitCode"] for line in cluster.run(f"scontrol show job -o {asked}").ok().splitlines()]
+    assert len(rows) == len(codes)
+    return [(*row, exit_code) for row, exit_code in zip(rows, codes)]
+
+
+def archived(cluster):
+    """The same of all attempts in the archive, and of their steps, as its lines of text show them; the text has no names of jobs."""
+    lines, names = cluster.run("sluice events --attempts --consumer=text").ok().splitlines(), {}
+    for row in events(cluster, "--attempts", "--consumer=json"):
+        for kind, name in (("attempt", lambda a: a["name"]), ("step", lambda s: s["step"]["name"])):
+            if kind in row:
+                names[row["number"]] = name(row[kind])
+    attempts, steps = [], []
+    for line in lines:
+        number, _, kind, name, *words = line.split()
+        values = dict(word.split("=", 1) for word in words if "=" in word)
+        if kind == "attempt":
+            attempts.append((name, names[int(number)], values["partition"], values["account"], values["cpus"], words[0], values["exit"]))
+        else:
+            steps.append((name, values["name"], values["tasks"], values["exit"]))
+            assert values["name"] == names[int(number)]
+    return sorted(attempts), steps
+
+
+def test_ended_components_are_listed_as_the_guide_lists_them(make_cluster):
+    """HET-62 to HET-64, 67: the listings of the guide, with the job's id and with that of a component: squeue, scontrol show job, the archive and
+    jobcomp agree on ids, columns and exit codes. HET-65, 66: --whole-hetjob, the heading and the line below it wait for sacct: the archive has the
+    values."""
+    cluster = make_cluster(nodes=2, conf="MinJobAge=300\nJobCompType=jobcomp/filetxt\nJobCompLoc=/nowhere\n",
+                           partitions=["PartitionName=debug Nodes=ALL Default=YES"])
+    record = cluster.dir / "jobs.log"
+    cluster.conf_file.write_text(cluster.conf_file.read_text().replace("/nowhere", str(record)))
+    cluster.run("scontrol reconfigure").ok()
+    for consumer in "text", "json":
+        cluster.run(f"sluice events --attempts --consumer={consumer}").ok()
+    job = int(cluster.run("sbatch --parsable -W -J foo -A test -o /dev/null -n2 : -n4 --component=io --wrap=true").ok())
+    cluster.wait(job + 1)
+    both = [(f"{job}+0", "foo", "debug", "test", "2", "COMPLETED", "0:0"), (f"{job}+1", "foo", "debug", "test", "4", "COMPLETED", "0:0")]
+    for asked, rows in (job, both), (f"{job}+0", both[:1]), (f"{job}+1", both[1:]), (f"{job}+io", both[1:]), (job + 1, both[1:]):
+        assert chosen(cluster, str(asked)) == rows, asked
+    assert listed(cluster, f"{job}+1,{job}+0") == [row[:-1] for row in both]
+    cluster.run(f"squeue -t all -j {job}+2").fails(f"job {job} has components 0 to 1")
+    cluster.kill("slurmctld")
+    cluster.start_controller()
+    assert chosen(cluster, str(job)) == both
+    assert archived(cluster) == (both, [])
+    eventually(lambda: record.read_text().count("\n") == 2, "both have a record")
+    lines = [fields_of(line) for line in record.read_text().splitlines()]
+    assert sorted(tuple(one[name] for name in ("JobId", "Name", "Partition", "Account", "ProcCnt", "JobState", "ExitCode")) for one in lines) == [
+        (str(job + i), *row[1:]) for i, row in enumerate(both)]
 
 
 def test_the_archive_has_what_sacct_prints_of_components(make_cluster):
-    """HET-62 to HET-67: ids, names, requests, CPUs, states and exit codes of each component and its steps are stored; filters by leader, component and whole job choose among them."""
+    """HET-62 to HET-67: components that differ, one with a step, one cancelled: the archive has what squeue and scontrol show job print of them, and
+    the request of each."""
     cluster = make_cluster(nodes=2, conf="MinJobAge=300\nLicenses=net:4\n")
-    cluster.run("sluice events --attempts").ok()
-    script = ("#!/bin/sh\n#SBATCH -A acct -J first -n1 -o /dev/null --comment=both\n#SBATCH hetjob name=io\n#SBATCH -n2 -A other -t7 --mem-per-cpu=30\n"
-              "#SBATCH hetjob\n#SBATCH -n1 -L net:2 --qos=low\n"
+    for consumer in "text", "json", "default":
+        cluster.run(f"sluice events --attempts --consumer={consumer}").ok()
+    script = ("#!/bin/sh\n#SBATCH -A acct -J first -n1 -o /dev/null --comment=both\n"
+              "#SBATCH hetjob name=io\n#SBATCH -n2 -A other -t7 --mem-per-cpu=30\n#SBATCH hetjob\n#SBATCH -n1 -L net:2 --qos=low\n"
               "srun --het-group=1 -J step sh -c 'exit 5'\nscancel $SLURM_JOB_ID+2\nexit 4\n")
     job = cluster.sbatch(script=script)
     for i in range(3):
         cluster.wait(job + i)
+    expected = [(f"{job}+0", "first", "main", "acct", "1", "FAILED", "4:0"), (f"{job}+1", "first", "main", "other", "2", "FAILED", "4:0"),
+                (f"{job}+2", "first", "main", "other", "1", "CANCELLED", "0:15")]
+    assert chosen(cluster, str(job)) == expected
+    assert [chosen(cluster, f"{job}+{i}") for i in range(3)] == [[row] for row in expected]
     cluster.kill("slurmctld")
     cluster.start_controller()
+    assert archived(cluster) == (expected, [(f"{job}+1.0", "step", "2", "5:0")])
     rows = events(cluster, "--attempts")  # of the store
-    parts = [[("first", "main", "acct", "1", "FAILED", "4:0")],
-             [("first", "main", "other", "2", "FAILED", "4:0"), ("step", "", "", "2", "FAILED", "5:0")],
-             [("first", "main", "other", "1", "CANCELLED", "0:15")]]
-    expected = [[(f"{job}+{i}{'.0' if number else ''}", *line) for number, line in enumerate(lines)] for i, lines in enumerate(parts)]
-    everything = [line for lines in expected for line in lines]
-    assert listing(rows) == listing(rows, job) == listing(rows, job, 1, whole=True) == everything
-    assert listing(rows, job, 1) == expected[1] and listing(rows, job, 2) == expected[2]
-    assert listing(rows, job, whole=False) == expected[0]
-    assert listing(rows, job + 1) == []
     requests = {row["attempt"]["job_id"] - job: row["attempt"] for row in rows if "attempt" in row}
+    assert [code(a["exit_code"]) for _, a in sorted(requests.items())] == [row[-1] for row in expected]
+    assert [(a["het_job_id"]["number"], a["het_job_offset"]["number"]) for _, a in sorted(requests.items())] == [(job, i) for i in range(3)]
     assert [(a["het_job_id_set"], a["het_component"], a["tasks"]["number"], a["memory_per_cpu"]["number"], a["licenses"], a["qos"], a["comment"])
             for _, a in sorted(requests.items())] == [
         (f"{job}-{job + 2}", "", 1, 100, "", "", "both"), (f"{job}-{job + 2}", "io", 2, 30, "", "", "both"), (f"{job}-{job + 2}", "", 1, 100, "net:2", "low", "both")]

@@ -551,6 +551,61 @@ def test_each_command_takes_and_prints_each_kind_of_id(named, command):
     assert not wrong, "\n".join(wrong)
 
 
+FIFTH = [  # a command with the id of a component; what it tells of jobs and nodes, and that of the fifth one, number {job} on n4
+    ("squeue -h -j {id} -o %A", r"\d+", "{job}"),
+    ("squeue -hs -s {id}.0 -o %i", r"\S+", "{id}.0"),
+    ("squeue -hs -j {id} -o %N", r"\S+", "n4"),
+    ("scontrol show job -o {id}", r"^JobId=(\d+)", "{job}"),
+    ("scontrol show step {id}", r"StepId=(\S+)", "{job}.0"),
+    ("scontrol show step {id}.0", r"NodeList=(\S+)", "n4"),
+    ("scontrol listpids {id} n4", r"^\d+ +(\d+) ", "{job}"),
+    ("scontrol wait_job {id}", r"job (\S+)", "{id}"),
+    ("sstat -n -P -o jobid -j {id}", r"\S+", "{job}.0"),
+    ("sluice why {id}", r"^Job (\S+) .*", "{id}"),
+    ("sluice why {id}", r"began \S+ on (\S+)\.", "n4"),
+    ("sattach --layout {id}.0", r"Node 0 \((\S+)\)", "n4"),
+    ("srun --overlap --jobid={id} printenv SLURMD_NODENAME", r"\S+", "n4"),
+    ("srun --overlap --jobid={id} printenv SLURM_JOB_NODELIST", r"\S+", "n4"),
+    ("sbcast -v -f -w n4 -j {id} /etc/hostname copied", r" is on (\S+ of \S+)", "n4 of {id}"),
+    ("strigger --get --jobid={id}", r" job +(\d+) ", "{job}"),
+]
+
+
+def test_the_fifth_component(het):
+    """HET-35, 37: the table of the guide, and that 123+4 is the fifth component and no other one, wherever a job id is accepted; sacct waits for
+    accounting."""
+    where = " : ".join(f"-n1 -w n{i}" for i in (1, 2, 3, 1, 4))
+    job = int(het.run(["sbatch", "--parsable", "-o", "/dev/null", "--mem=10", *where.split(), "--wrap",
+                       "srun --het-group=0-4 sh -c 'touch fifth-$SLURM_PROCID; exec sleep 1000'"]).ok())
+    eventually(lambda: all((het.work / f"fifth-{i}").exists() for i in range(5)), "all tasks run")
+    assert rows(het, "-s", "-j", str(job), format="%i") == [f"{job}+0.0", f"{job}+0.batch", *(f"{job}+{i}.0" for i in range(1, 5))]
+    table = [(str(job + i), str(job), str(i), f"{job}-{job + 4}") for i in range(5)]
+    assert fields(het, job, "JobId", "HetJobId", "HetJobOffset", "HetJobIdSet") == table
+    listed = het.run(["squeue", "-h", "-S", "i", "-j", str(job), "-O", "JobID:.8,HetJobID:.8,HetJobOffset:.4,HetJobIDSet:.20"]).ok()
+    assert [tuple(line.split()) for line in listed.splitlines()] == table
+    assert [(str(one["job_id"]), str(one["het_job_id"]["number"]), str(one["het_job_offset"]["number"]), one["het_job_id_set"])
+            for one in het.json(f"squeue -S i -j {job}")["jobs"]] == table
+    for i in range(5):
+        assert fields(het, f"{job}+{i}", "JobId", "HetJobId", "HetJobOffset", "HetJobIdSet") == [table[i]]
+    ids = {"id": f"{job}+4", "job": job + 4}
+    het.run("strigger --set --fini --jobid={id} --program=/bin/true".format(**ids)).ok()
+    het.run(f"strigger --set --fini --jobid={job}+3 --program=/bin/true").ok()
+    told = []
+    for command, pattern, _ in FIFTH:
+        done = het.run(command.format(**ids))
+        told.append((command, re.findall(pattern, done.stdout + done.stderr, re.M)))
+    assert told == [(command, [said.format(**ids)]) for command, _, said in FIFTH]
+    het.run("scontrol update jobid={id} comment=x".format(**ids)).ok()
+    assert rows(het, "-j", str(job), format="%i %k") == [f"{job}+{i} {'x' if i == 4 else '(null)'}" for i in range(5)]
+    for command in "suspend", "resume", "requeue":
+        het.run(f"scontrol {command} {job}+4").fails("whole heterogeneous job", f"{job}+4")
+    assert het.run(f"scontrol write batch_script {job}+4 -").stderr == (
+        f"job script retrieval failed: Invalid job id specified: job {job}+4 has no script: that of heterogeneous job {job} is its leader's\n")
+    het.run(f"scancel {job}+4").ok()
+    assert rows(het, "-j", str(job), "-t", "R", format="%i") == [f"{job}+{i}" for i in range(4)]
+    over(het, job)
+
+
 def test_jobs_by_name_are_told_as_elements_and_components(het):
     """HET-37: scontrol, given the name of jobs, names them as squeue does."""
     array = het.sbatch("-J", "byname", "-a", "1-2", "-n1", ":", "-n1", wrap=WAIT)

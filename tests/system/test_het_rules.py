@@ -6,11 +6,14 @@ import re
 
 import pytest
 
-from harness import Cluster, eventually, fields_of, many
+from harness import ROOT, Cluster, eventually, fields_of, many
 
 PARTITIONS = ["PartitionName=p1 Nodes=ALL Default=YES MaxTime=60", "PartitionName=p2 Nodes=n[3-4] MaxTime=60",
-              "PartitionName=small Nodes=ALL MaxNodes=1"]
-CONF = "SelectTypeParameters=CR_Core\nMinJobAge=300\nEnforcePartLimits=ALL\n"
+              "PartitionName=small Nodes=ALL MaxNodes=1", "PartitionName=large Nodes=ALL MinNodes=2", "PartitionName=cpus Nodes=ALL MaxCPUsPerNode=2",
+              "PartitionName=memory Nodes=ALL MaxMemPerNode=300", "PartitionName=good Nodes=ALL AllowAccounts=good",
+              "PartitionName=bad Nodes=ALL DenyAccounts=bad", "PartitionName=group Nodes=ALL AllowGroups=daemon",
+              "PartitionName=root Nodes=ALL RootOnly=YES", "PartitionName=drained Nodes=ALL State=DRAIN"]
+CONF = "SelectTypeParameters=CR_Core_Memory\nMinJobAge=300\nEnforcePartLimits=ALL\n"
 
 
 @pytest.fixture(scope="module")
@@ -43,22 +46,50 @@ def states(c, job):
     return [line.split()[1] for line in rows(c, "-j", str(job))]
 
 
-@pytest.mark.parametrize("line, said", [
-    ("-n1 : -p small -N2", "(component 1)"),
-    ("-p small -N2 : -n1", "(component 0)"),
-    ("-n1 : -n1 -t 99", "(component 1)"),
-    ("-n1 : -n5 -N5", "(component 1)"),
-])
-def test_limits_refuse_at_once(het, line, said):
-    """HET-20, HET-21: a job that cannot start under the limits of its partition is refused at submission, and nothing is queued."""
+UNFIT = "Requested node configuration is not available: "
+ACCOUNT = "Invalid account or account/partition combination specified: "
+LIMITS = [  # what a component cannot have in its partition
+    ("-p small -N2", "Node count specification invalid: small"),
+    ("-p large -N1", "Node count specification invalid: large"),
+    ("-n5 -N5", "Node count specification invalid: 5 nodes asked, 4 in partition p1"),
+    ("-t 99", "Requested time limit is invalid (missing or exceeds some limit): p1"),
+    ("-n99", "More processors requested than permitted: 99 CPUs asked, 16 in partition p1"),
+    ("-p cpus -c3", UNFIT + "CPU count per node can not be satisfied: 3 asked, at most 2 on a node of partition cpus"),
+    ("-p cpus -N1 -n3", UNFIT + "it would fit with 2 tasks"),
+    ("-p memory --mem=999", "Memory specification can not be satisfied: memory"),
+    ("--mem=9G", UNFIT + "Memory specification can not be satisfied: 9216M asked, at most 4000M on a node of partition p1"),
+    ("-p p2 -w n1", UNFIT + "a node of the list is not in partition p2"),
+    ("-x n[1-4]", UNFIT + "--exclude leaves no node of partition p1, which has 4"),
+    ("-C none", "Invalid feature specification: none: no node has this feature"),
+    ("--gres=gpu:1", "Invalid generic resource (gres) specification: gres:gpu:1: no node has this resource"),
+    ("-p good", ACCOUNT + "partition good takes jobs of some accounts only: --account"),
+    ("-p bad -A bad", ACCOUNT + "partition bad takes no jobs of account bad (DenyAccounts)"),
+    ("-p drained", "Required partition not available (inactive or drain): drained"),
+    ("-p none", "Invalid partition name specified: none"),
+    ("--reservation=none", "Requested reservation is invalid: none"),
+    ("--deadline=2020-01-02", "Requested deadline can not be met: 2020-01-02T00:00:00 is in the past"),
+]
+OF_USERS = [("-p group", "User's group not permitted to use this partition: group"),
+            ("-p root", "Access/permission denied: partition root is for root only")]
+
+
+def test_limits_refuse_at_once(het):
+    """HET-20, HET-21: a job that cannot start under the limits of a partition is refused at submission, whichever component it is, and nothing is
+    queued. Limits of associations and QOS, such as MaxTRES, wait for accounting."""
     before = rows(het, "-t", "all")
-    het.run(f"sbatch {line} --wrap=true").fails(said)
-    assert rows(het, "-t", "all") == before
+    wrong = []
+    for user, limits in ((None, LIMITS), *[("nobody", OF_USERS)] * ROOT):
+        for line, said in limits:
+            for offset, words in enumerate((f"{line} : -n1 -p p1", f"-n1 : {line} : -n1", f"-n1 : -n1 : {line}")):
+                done = het.run(f"sbatch -o /dev/null {words} --wrap=true", user=user)
+                if (done.returncode, done.stderr) != (1, f"sbatch: error: Batch job submission failed: {said} (component {offset})\n"):
+                    wrong.append((words, done))
+    assert wrong == [] and rows(het, "-t", "all") == before
 
 
 def test_each_component_counts_as_a_job():
-    """HET-23: against MaxJobCount."""
-    with many(Cluster) as make:
+    """HET-23: against MaxJobCount; MaxSubmitJobs and MaxJobs are limits of associations, which wait for accounting."""
+    with many(Cluster) as make:  # test_het.py has the messages
         c = make(nodes=1, cpus=4, conf="MaxJobCount=4\nMinJobAge=300\n")
         c.run("sbatch -H -n1 : -n1 : -n1 : -n1 : -n1 --wrap=true").fails("MaxJobCount")
         first = submit(c, "-H", "-n1", ":", "-n1", ":", "-n1", "--wrap=true")
@@ -108,20 +139,29 @@ def test_magnetic_reservations(het, limits, drawn):
         configure(het)
 
 
-def test_a_reason_comes_after_a_look(het):
-    """HET-116: the components have no reason before the planner has looked at them, and then all have one."""
-    blocker = submit(het, "-N4", "--exclusive", "--wrap=sleep 1000")
-    eventually(lambda: states(het, blocker) == ["RUNNING"], "the nodes are in use")
-    job = submit(het, "-n1", ":", "-n1", "--wrap=true")
-    seen = []
+def test_a_reason_comes_after_a_look():
+    """HET-116: the components have no reason before the planner has looked at them, in any listing, and then all have one. With sched/builtin a pass
+    ends at the first job that waits."""
+    with many(Cluster) as make:
+        c = make(nodes=2, cpus=4, conf="SchedulerType=sched/builtin\nMinJobAge=300\n")
+        blocker = submit(c, "-N2", "--exclusive", "--wrap=sleep 1000")
+        eventually(lambda: states(c, blocker) == ["RUNNING"], "the nodes are in use")
+        first = submit(c, "-N2", "--exclusive", "--wrap=true")
+        job = submit(c, "-n1", ":", "-n1", ":", "-N2", "--wrap=true")
 
-    def look():
-        seen.append(rows(het, "-j", str(job), format="%r"))
-        return seen[-1] == ["Resources"] * 2
-    eventually(look, lambda: str(seen))
-    assert all(reasons == ["None"] * 2 for reasons in seen[:-1])
-    over(het, job)
-    over(het, blocker)
+        def reasons(asked):
+            listed = [line.split() for line in rows(c, "-j", str(asked), format="%r %R")]
+            shown = [fields_of(line)["Reason"] for line in c.run(f"scontrol show job -o {asked}").ok().splitlines()]
+            told = [one["state_reason"] for one in c.json(f"squeue -S i -j {asked}")["jobs"]]
+            assert len(listed) == len(shown) == len(told)
+            return [{a, b.strip("()"), more, last} for (a, b), more, last in zip(listed, shown, told)]
+
+        eventually(lambda: reasons(first) == [{"Resources"}], lambda: reasons(first))
+        assert reasons(job) == [{"None"}] * 3
+        c.run(f"scancel {first}").ok()
+        eventually(lambda: reasons(job) == [{"Resources"}] * 3, lambda: reasons(job))
+        over(c, job)
+        over(c, blocker)
 
 
 def test_modes_alternate(het):

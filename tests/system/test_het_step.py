@@ -259,14 +259,20 @@ def test_gpus_of_parts(het):
     assert lines(out) == ["0: 4", "1: 4", "2: 4", "3: 4", "4: 6"]
 
 
+SHAPES = "-N1 --mem=300 -C haswell : -N2 -n8 --ntasks-per-core=1 -C knl"
+
+
+def give_features(c):
+    c.run("scontrol update NodeName=n1 AvailableFeatures=haswell ActiveFeatures=haswell").ok()
+    c.run("scontrol update NodeName=n[2-3] AvailableFeatures=knl ActiveFeatures=knl").ok()
+
+
 def test_shapes_of_the_guide(het):
-    """HET-94: memory and features of one kind of node, tasks for each core of the other, scaled down."""
-    het.run("scontrol update NodeName=n1 AvailableFeatures=haswell ActiveFeatures=haswell").ok()
-    het.run("scontrol update NodeName=n[2-3] AvailableFeatures=knl ActiveFeatures=knl").ok()
-    ask = "-N1 --mem=300 -C haswell : -N2 -n8 --ntasks-per-core=1 -C knl"
+    """HET-94: memory and features of one kind of node, tasks for each core of the other, scaled down; test_mpi() has its two variants."""
+    give_features(het)
     show = "sh -c 'echo $SLURMD_NODENAME'"
-    assert lines(in_job(het, ask, f"srun -l {show} : {show}")) == ["0: n1", "1: n2", "2: n2", "3: n2", "4: n2", "5: n3", "6: n3", "7: n3", "8: n3"]
-    assert lines(in_job(het, ask, f"srun --het-group=0,1 {show}")) == ["n1"] + ["n2"] * 4 + ["n3"] * 4
+    assert lines(in_job(het, SHAPES, f"srun -l {show} : {show}")) == ["0: n1", "1: n2", "2: n2", "3: n2", "4: n2", "5: n3", "6: n3", "7: n3", "8: n3"]
+    assert lines(in_job(het, SHAPES, f"srun --het-group=0,1 {show}")) == ["n1"] + ["n2"] * 4 + ["n3"] * 4
 
 
 def test_separators_and_no_allocation(het):
@@ -406,7 +412,8 @@ def test_options_of_the_whole_step(het):
 
 @pytest.mark.parametrize("kind,mpi", [("mpich", "pmi1"), ("mpich", "pmi2"), pytest.param("openmpi", "pmix", marks=needs_pmix)])
 def test_mpi(het, kind, mpi):
-    """HET-71, 93: one world over three components, over two that share a node, and two worlds of two sruns."""
+    """HET-71, 93, 94: one world over three components, over two that share a node, and two worlds of two sruns, one after the other or at once."""
+    give_features(het)
     program = het.dir / f"mpi-{kind}"
     subprocess.run([f"mpicc.{kind}", "-O2", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
     srun = f"OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_tcp_if_include=lo srun -O --mpi={mpi}"  # the host may have no network
@@ -417,3 +424,7 @@ def test_mpi(het, kind, mpi):
     out = in_job(het, "-n2 -w n1 : -n3 -w n2", f"{srun} {program} sum; {srun} --het-group=1 {program} sum; {srun} {program} sum : {program} sum")
     assert lines(out) == sorted([f"{r} of 2: sum 1 ring 1" for r in range(2)] + [f"{r} of 3: sum 3 ring 3" for r in range(3)]
                                 + [f"{r} of 5: sum 10 ring 10" for r in range(5)])
+    # The guide's example: a server on one kind of node and its clients on the other, in a world each, which exist at the same time, or in one.
+    out = in_job(het, SHAPES, f"cd {het.work} && mkfifo {kind}-{mpi} && ({srun} {program} write {kind}-{mpi} & "
+                 f"{srun} --het-group=1 {program} read {kind}-{mpi}; wait); {srun} {program} sum : {program} sum")
+    assert lines(out) == sorted(["server: 0 of 1"] + [f"client: {r} of 8" for r in range(8)] + [f"{r} of 9: sum 36 ring 36" for r in range(9)])
