@@ -311,7 +311,7 @@ int child_start(pid_t *pid, const char *path, posix_spawn_file_actions_t *action
     return rc;
 }
 
-static int64_t now_ms(void)
+int64_t proc_mono_ms(void)
 {
     struct timespec t;
 
@@ -323,10 +323,10 @@ bool child_await(pid_t pid, unsigned limit_ms, int *status)
 {
     _cleanup_close_ int handle = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd p = {.fd = handle, .events = POLLIN};
-    int64_t end_ms = now_ms() + limit_ms, left_ms;
+    int64_t end_ms = proc_mono_ms() + limit_ms, left_ms;
 
     while (waitpid(pid, status, WNOHANG) != pid) {
-        left_ms = end_ms - now_ms();
+        left_ms = end_ms - proc_mono_ms();
         if (left_ms <= 0)
             return false;
         poll(&p, handle >= 0, (int)(handle < 0 && left_ms > LOOK_MS ? LOOK_MS : left_ms));

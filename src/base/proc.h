@@ -82,6 +82,9 @@ bool kin_signal(const struct kin *k, pid_t root, int signo);
 int child_start(pid_t *pid, const char *path, posix_spawn_file_actions_t *actions, bool session,
                 char *const *argv, char *const *env);
 
+/* The monotonic clock in milliseconds, for code without an event loop, which has loop_mono_ms(). */
+int64_t proc_mono_ms(void);
+
 /* Waits up to limit_ms for the child to end. True: it has ended and is reaped. False: it still
  * runs, possibly stopped, so a caller that gives it up must send SIGKILL. */
 bool child_await(pid_t pid, unsigned limit_ms, int *status);

@@ -14,6 +14,7 @@
 #include "base/timefmt.h"
 #include "cli/opt.h"
 #include "show/json_out.h"
+#include "show/names.h"
 
 #define LINE_MOST 1000 /* maximum bytes of a printed line */
 #define LINE_HEAD 400  /* bytes kept at the start of a longer line */
@@ -186,6 +187,14 @@ int cmd_flush(void)
 int cmd_exit_error(void)
 {
     return opt_exit_status("SLURM_EXIT_ERROR", 1);
+}
+
+bool cmd_find_user(const char *name, uint32_t *uid)
+{
+    if (names_find_user(name, uid) == 0)
+        return true;
+    cmd_error("Invalid user: %s", name);
+    return false;
 }
 
 int cmd_check_clusters(const char *list, struct err *err)

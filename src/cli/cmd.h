@@ -55,5 +55,9 @@ int cmd_flush(void);
 /* The exit status of errors: SLURM_EXIT_ERROR, or 1. */
 int cmd_exit_error(void);
 
+/* The uid of a name or number in a list of users; false: a message names it. The other users of the
+ * list count. */
+bool cmd_find_user(const char *name, uint32_t *uid);
+
 /* Rejects a --clusters list that names a cluster other than the configured one. */
 int cmd_check_clusters(const char *list, struct err *err);

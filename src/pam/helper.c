@@ -96,6 +96,7 @@ static _Noreturn void be_helper(int out, char *const argv[])
     _exit(127);
 }
 
+/* The module links no library of ours: it has its own proc_mono_ms(). */
 static int64_t now_ms(void)
 {
     struct timespec t;

@@ -13,7 +13,6 @@
 #include "cli/job_arg.h"
 #include "show/job_columns.h"
 #include "show/job_ids.h"
-#include "show/names.h"
 
 #define ARGS_DEF "cmd/squeue/squeue.def"
 #include "cli/args_rows.h"
@@ -45,9 +44,7 @@ static int add_id(struct options *o, char *word)
 static int add_user(struct options *o, char *word)
 {
     uint32_t uid;
-    if (names_find_user(word, &uid) < 0)
-        cmd_error("Invalid user: %s", word);
-    else
+    if (cmd_find_user(word, &uid))
         vec_push(&o->uids, uid);
     return 0;
 }

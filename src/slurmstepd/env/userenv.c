@@ -8,20 +8,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/proc.h"
 #include "slurmstepd/env/userenv.h"
 #include "slurmstepd/env/vars.h"
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Reads available output. Returns false at the end of file. */
 static bool read_output(int fd, size_t max, struct str *text, bool *cut)
@@ -51,12 +43,12 @@ int env_collect(pid_t pid, int fd, const struct collect_limits *limits, struct s
 {
     int handle = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd watched[2] = {{fd, POLLIN, 0}, {handle, POLLIN, 0}};
-    int64_t end_ms = now_ms() + (int64_t)limits->sec * 1000;
+    int64_t end_ms = proc_mono_ms() + (int64_t)limits->sec * 1000;
     bool ended = false;
 
     fcntl(fd, F_SETFL, O_NONBLOCK);
     while (!ended && (watched[0].fd >= 0 || handle >= 0)) {
-        int64_t left = end_ms - now_ms();
+        int64_t left = end_ms - proc_mono_ms();
 
         if (limits->sec && left <= 0)
             break;
