@@ -57,6 +57,17 @@ def test_each_kind_waits_for_its_end(cluster):
         is_over(cluster, left)
 
 
+def test_a_repeated_dependency_is_shown_once(cluster):
+    job, gate = gated(cluster, "repeated")
+    waiter = waiting(cluster, f"afterok:{job}:{job},afterany:{job},afterok:{job}")
+    assert shown(cluster, waiter) == f"afterok:{job}(unfulfilled),afterany:{job}(unfulfilled)|Dependency"
+    cluster.run(f"scontrol update JobId={waiter} Dependency=singleton,singleton,afterok:{job}").ok()
+    assert shown(cluster, waiter) == f"singleton(unfulfilled),afterok:{job}(unfulfilled)|Dependency"
+    cluster.run(f"scontrol update JobId={waiter} Dependency=afterok:{job}:{job}").ok()
+    gate.touch()
+    is_over(cluster, waiter)
+
+
 def test_any_is_enough_and_kill_ends_what_can_never_be(cluster):
     bad, bad_gate = gated(cluster, "bad", status=3)
     good, good_gate = gated(cluster, "good")

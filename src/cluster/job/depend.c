@@ -168,6 +168,32 @@ int depend_parse(const char *text, size_t most, struct depend *out, struct err *
     return 0;
 }
 
+static bool is_same_item(const struct depend_item *a, const struct depend_item *b)
+{
+    return a->kind == b->kind && a->job_id == b->job_id && a->element == b->element &&
+           a->delay_min == b->delay_min && a->has_offset == b->has_offset &&
+           (!a->has_offset || a->offset == b->offset);
+}
+
+static bool stands_before(const struct depend *d, size_t count, const struct depend_item *item)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_same_item(&d->items.data[i], item))
+            return true;
+    return false;
+}
+
+bool depend_drop_repeats(struct depend *d)
+{
+    size_t all = d->items.len;
+    d->items.len = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!stands_before(d, d->items.len, &d->items.data[i]))
+            d->items.data[d->items.len++] = d->items.data[i];
+    depend_count(d);
+    return d->items.len < all;
+}
+
 static void free_sets(struct depend_item *item)
 {
     if (!item->sets)

@@ -103,6 +103,8 @@ struct depend_outcome { /* the facts about a job that decide the items of its de
 int depend_parse(const char *text, size_t most, struct depend *out, struct err *err);
 void depend_done(struct depend *d);
 void depend_free(struct depend *d); /* 'd' was allocated, or is NULL */
+/* Keeps the first of equal items of a parsed text; false: no two are equal. */
+bool depend_drop_repeats(struct depend *d);
 /* Updates the counts after items were changed without depend_apply(). */
 void depend_count(struct depend *d);
 /* Turns the item into an aftercorr between arrays. */

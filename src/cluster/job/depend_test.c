@@ -91,6 +91,33 @@ static void dependencies_are_shown_with_their_state(void **state)
     }
 }
 
+static void a_repeated_item_is_kept_once(void **state)
+{
+    static const struct {
+        const char *text, *kept;
+    } v[] = {
+        {"afterok:1:1", "afterok:1"},
+        {"afterok:1:2,afterok:1", "afterok:1,afterok:2"},
+        {"1?1?afterany:1", "afterany:1"},
+        {"singleton,singleton", "singleton"},
+        {"after:1+5:1+5:1+6:1", "after:1+5,after:1+6,after:1"},
+        {"afterok:1_1:1_2:1_1:1", "afterok:1_1,afterok:1_2,afterok:1"},
+        {"afterok:1,afterany:1", "afterok:1,afterany:1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct depend d;
+        struct str out = STR_INIT;
+        assert_int_equal(depend_parse(v[i].text, DEPEND_ITEMS_MAX, &d, NULL), 0);
+        assert_int_equal(depend_drop_repeats(&d), strcmp(v[i].text, v[i].kept) != 0);
+        depend_format_request(&d, &out);
+        assert_string_equal(str_cstr(&out), v[i].kept);
+        assert_int_equal(d.by_state[DEPEND_UNFULFILLED] + d.singletons, d.items.len);
+        str_done(&out);
+        depend_done(&d);
+    }
+}
+
 /* A number behind "+" is minutes for "after", and the offset of a component for other kinds, which
  * is then resolved to the component's job id. */
 static void components_are_named_by_offsets(void **state)
@@ -260,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(invalid_dependencies_are_refused),
         cmocka_unit_test(dependencies_are_shown_with_their_state),
+        cmocka_unit_test(a_repeated_item_is_kept_once),
         cmocka_unit_test(components_are_named_by_offsets),
         cmocka_unit_test(each_kind_of_dependency_has_its_condition),
         cmocka_unit_test(decided_dependency_does_not_change),

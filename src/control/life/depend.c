@@ -159,6 +159,7 @@ static int name_component(const struct control *c, const struct caller *who, con
     return 0;
 }
 
+/* Replaces the text if a component was named, or an item more than once. */
 static int name_components(const struct control *c, const struct caller *who, const struct job *j,
                            struct depend *d, char **text, struct arena *arena, struct err *err)
 {
@@ -170,7 +171,7 @@ static int name_components(const struct control *c, const struct caller *who, co
         any = any || item->has_offset;
         rc = item->has_offset ? name_component(c, who, j, item, err) : 0;
     }
-    if (rc == 0 && any) {
+    if (rc == 0 && (depend_drop_repeats(d) || any)) {
         depend_format_request(d, &named);
         *text = arena_strdup(arena, str_cstr(&named));
     }
@@ -183,10 +184,10 @@ int depend_read(struct control *c, const struct caller *who, const struct job *j
     struct depend *d = mem_new(struct depend);
     int rc = depend_parse(*text, ITEMS_MOST, d, err);
     size_t had = j->waits.on ? j->waits.on->items.len : 0;
-    if (rc == 0 && d->items.len > had)
-        rc = depend_check_room(c, j, d->items.len - had, err);
     if (rc == 0)
         rc = name_components(c, who, j, d, text, arena, err);
+    if (rc == 0 && d->items.len > had)
+        rc = depend_check_room(c, j, d->items.len - had, err);
     for (size_t i = 0; rc == 0 && i < d->items.len; i++)
         rc = check_item(c, who, j, d, &d->items.data[i], err);
     rc = rc == 0 ? check_corr(d, err) : rc;
