@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/envlist.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/sluid.h"
+#include "base/step_id.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "cluster/job/step_nodes.h"
@@ -236,6 +238,18 @@ bool jobenv_attempt(uint32_t job_id, uint32_t *restarts)
         str_parse_i64(dot + 1, 0, UINT32_MAX, &count) != 0 || id != job_id)
         return false;
     *restarts = (uint32_t)count;
+    return true;
+}
+
+bool jobenv_signalled_with(uint32_t *step_id)
+{
+    const char *task = getenv("SLURM_TASK_PID"), *step = getenv("SLURM_STEP_ID");
+    long long pid, id = STEP_ID_BATCH;
+
+    if (task == NULL || str_parse_i64(task, 1, INT32_MAX, &pid) != 0 || pid != getpgrp() ||
+        (step != NULL && str_parse_i64(step, 0, UINT32_MAX, &id) != 0))
+        return false;
+    *step_id = (uint32_t)id;
     return true;
 }
 

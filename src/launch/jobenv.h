@@ -39,6 +39,10 @@ void jobenv_step(struct envlist *e, const struct Pb__StepReply *step);
  * another job. */
 bool jobenv_attempt(uint32_t job_id, uint32_t *restarts);
 
+/* The step (STEP_ID_BATCH: the script) whose signals this process gets, as a member of the process
+ * group of one of its tasks; false: of none. */
+bool jobenv_signalled_with(uint32_t *step_id);
+
 /* Appends the nodes of a step as a host list expression. */
 void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out);
 

@@ -3,12 +3,15 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/step_id.h"
 
 static void test_counts(void **state)
 {
@@ -366,6 +369,32 @@ static void test_step(void **state)
     envlist_done(&e);
 }
 
+static void a_process_gets_the_signals_of_its_process_group(void **state)
+{
+    char own[16], other[16];
+    uint32_t step = 7;
+
+    (void)state;
+    snprintf(own, sizeof own, "%d", (int)getpgrp());
+    snprintf(other, sizeof other, "%d", (int)getpgrp() + 1);
+    unsetenv("SLURM_STEP_ID");
+    unsetenv("SLURM_TASK_PID");
+    assert_false(jobenv_signalled_with(&step));
+    setenv("SLURM_TASK_PID", other, 1);
+    assert_false(jobenv_signalled_with(&step));
+    assert_int_equal(step, 7);
+    setenv("SLURM_TASK_PID", own, 1);
+    assert_true(jobenv_signalled_with(&step));
+    assert_int_equal(step, STEP_ID_BATCH);
+    setenv("SLURM_STEP_ID", "3", 1);
+    assert_true(jobenv_signalled_with(&step));
+    assert_int_equal(step, 3);
+    setenv("SLURM_STEP_ID", "x", 1);
+    assert_false(jobenv_signalled_with(&step));
+    unsetenv("SLURM_STEP_ID");
+    unsetenv("SLURM_TASK_PID");
+}
+
 static void nodes_that_parts_share_are_named_once(void **state)
 {
     static const struct {
@@ -421,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_alloc),
         cmocka_unit_test(memory_is_told_in_one_way),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(a_process_gets_the_signals_of_its_process_group),
         cmocka_unit_test(nodes_that_parts_share_are_named_once),
         cmocka_unit_test(test_cluster),
         cmocka_unit_test(each_component_has_variables_of_its_own),

@@ -503,6 +503,41 @@ while kill -0 $! 2>/dev/null; do wait; done
         assert ("script got it" in cluster.output(job)) == whole
 
 
+COUNT_SIGNALS = """import signal
+seen = {signal.SIGUSR1, signal.SIGUSR2}
+signal.pthread_sigmask(signal.SIG_BLOCK, seen)
+print('ready', flush=True)
+while True:
+    got = signal.sigwait(seen)
+    print('got', signal.Signals(got).name, flush=True)
+    if got == signal.SIGUSR2:
+        break
+"""
+
+
+@pytest.mark.parametrize("started", ["srun", "srun -n1 --overlap srun --overlap", "setsid srun"])
+def test_a_task_gets_a_signal_of_the_whole_job_once(cluster, started):
+    """CORE-194: the srun of a script is signalled with the script and forwards the signal, so that its step is not signalled as well. An srun
+    with a process group of its own forwards nothing."""
+    program = cluster.work / "count.py"
+    program.write_text(COUNT_SIGNALS)
+    job = cluster.sbatch("-n1", script=f"""#!/bin/sh
+trap : USR1 USR2
+{started} python3 {program} &
+while kill -0 $! 2>/dev/null; do wait; done
+""")
+
+    def heard(what):
+        return cluster.output(job).split("\n").count(what) if (cluster.work / f"slurm-{job}.out").exists() else 0
+    eventually(lambda: heard("ready") == 1, "the task is ready")
+    for number in range(1, 4):
+        cluster.run(f"scancel -f -s USR1 {job}").ok()
+        eventually(lambda: heard("got SIGUSR1") >= number, "it has the signal")
+    cluster.run(f"scancel -f -s USR2 {job}").ok()
+    cluster.wait(job)
+    assert (heard("got SIGUSR1"), heard("got SIGUSR2")) == (3, 1), cluster.output(job)
+
+
 def test_kill_on_bad_exit(cluster):
     """CORE-209, 217."""
     done = cluster.run(["srun", "-K", "-n2", "sh", "-c", "[ $SLURM_PROCID = 0 ] && exit 5; exec sleep 100"])

@@ -53,10 +53,12 @@ struct step_node {
 struct step {
     uint32_t id;
     VEC(struct step_node) nodes;
-    bool overlap, ending; /* ending: ordered to end, until its nodes confirm the end */
-    bool spares_others;   /* out of memory on one node does not end it on the others */
-    bool asked;           /* its nodes were asked whether they have the step */
-    int64_t made_mono_ms; /* when it was created, or its record was restored */
+    bool overlap, ending;              /* ending: ordered to end, until its nodes confirm the end */
+    bool spares_others;                /* out of memory on one node does not end it on the others */
+    bool asked;                        /* its nodes were asked whether they have the step */
+    bool srun_in_script, srun_in_step; /* its srun has the signals of the batch script, or of the
+                                          tasks of a step, and forwards them */
+    int64_t made_mono_ms;              /* when it was created, or its record was restored */
     int64_t limit_run_ms; /* the run time of its job at which the controller ends it; 0: never */
     bool limit_by_srun;   /* its srun enforces its limit */
     bool timed_out;       /* it was ended because of that limit */

@@ -9,6 +9,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/pb.h"
+#include "base/step_id.h"
 #include "cluster/cluster.h"
 #include "cluster/job/job_restore.h"
 #include "cluster/job/step_cpus.h"
@@ -40,6 +41,8 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
                      .overlap = OR(r, overlap, 0),
                      .ending = OR(r, ending, 0),
                      .exit_status = OR(r, exit_status, 0)};
+    s.srun_in_script = r->has_srun_in_step && r->srun_in_step == STEP_ID_BATCH;
+    s.srun_in_step = r->has_srun_in_step && !s.srun_in_script;
     if (r->request_id.len == sizeof s.request_id)
         memcpy(s.request_id, r->request_id.data, sizeof s.request_id);
     for (size_t i = 0; i < r->n_layout; i++) {

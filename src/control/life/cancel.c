@@ -65,6 +65,26 @@ static void note_result(struct results *r, uint32_t job_id, const Pb__StepId *st
     vec_push(&r->list, m);
 }
 
+/* Whether srun forwards the signal to its tasks, or ends them because of it. A SIGHUP that srun
+ * ignores is not forwarded, a stopped srun forwards nothing. */
+static bool does_srun_forward(int32_t signo)
+{
+    return signo == SIGUSR1 || signo == SIGUSR2 || signo == SIGALRM || signo == SIGQUIT ||
+           signo == SIGTERM;
+}
+
+/* Lists the steps that get the signal from their srun, which is one of the signalled processes. */
+static void list_forwarded(const struct job *j, Pb__SignalJob *s, struct arena *arena)
+{
+    const struct attempt *a = attempt_of(j);
+    if (s->batch_only || !does_srun_forward(s->signal))
+        return;
+    s->forwarded = arena_alloc(arena, sizeof *s->forwarded * (a->steps.len + 1));
+    vec_foreach (&a->steps, step)
+        if (step->srun_in_step || (s->full && step->srun_in_script))
+            s->forwarded[s->n_forwarded++] = step->id;
+}
+
 /* Sends the signal. False: the node is not connected. The signal is not kept; 'missed' reports the
  * node to the sender. */
 static bool send_signal(struct control *c, struct job *j, const struct alloc_node *a,
@@ -74,6 +94,8 @@ static bool send_signal(struct control *c, struct job *j, const struct alloc_nod
     const struct node *n = c->cluster->nodes.data[a->node];
     Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     s.job_id = j->id;
     s.restarts = j->restarts;
     if (step && step->has_step_id)
@@ -81,7 +103,10 @@ static bool send_signal(struct control *c, struct job *j, const struct alloc_nod
     s.signal = r->signal;
     s.has_batch_only = s.has_full = true;
     s.batch_only = r->has_batch_only && r->batch_only;
-    s.full = r->has_full && r->full && (!j->batch || a == job_host(j));
+    s.full = r->has_full && r->full;
+    if (!s.has_step_id)
+        list_forwarded(j, &s, &arena);
+    s.full = s.full && (!j->batch || a == job_host(j));
     s.nonce = nonce ? nonce : c->epoch << 40 | ++c->nonce;
     order.signal = &s;
     if (n->connected)

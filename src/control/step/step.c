@@ -221,6 +221,10 @@ static void build_record(struct control *c, const struct step_parts *parts, size
     /* If node daemons end steps for memory, they end the whole step. */
     SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));
     s->spares_others = !r.oom_kill_step;
+    s->srun_in_script = l->spec->has_srun_in_step && l->spec->srun_in_step == STEP_ID_BATCH;
+    s->srun_in_step = l->spec->has_srun_in_step && !s->srun_in_script;
+    r.has_srun_in_step = l->spec->has_srun_in_step;
+    r.srun_in_step = l->spec->srun_in_step;
     r.resv_ports = l->ports;
     r.n_resv_ports = l->port_count;
     build_parts(parts, &r, &arena);

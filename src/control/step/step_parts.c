@@ -72,6 +72,8 @@ static Pb__StepSpec join_whole(const Pb__StepSpec *whole, const Pb__StepSpec *pa
     s.host = whole->host;
     s.has_srun_pid = whole->has_srun_pid;
     s.srun_pid = whole->srun_pid;
+    s.has_srun_in_step = whole->has_srun_in_step;
+    s.srun_in_step = whole->srun_in_step;
     s.submit_line = whole->submit_line;
     s.has_spawned_by = s.has_interactive = false;
     s.n_parts = 0;

@@ -182,6 +182,15 @@ static bool has_seen_nonce(struct attempt *a, uint64_t nonce)
     return false;
 }
 
+/* Whether the srun of the step forwards the signal, and the controller says so. */
+static bool is_forwarded(const Pb__SignalJob *m, uint32_t step_id)
+{
+    for (size_t i = 0; i < m->n_forwarded; i++)
+        if (m->forwarded[i] == step_id)
+            return true;
+    return false;
+}
+
 /* Signals the running steps. ERR_NO_STEP: there are none. */
 static int signal_steps(struct attempt *a, const Pb__SignalJob *m)
 {
@@ -198,7 +207,7 @@ static int signal_steps(struct attempt *a, const Pb__SignalJob *m)
         if (m->say)
             step_say(*s, m->say, m->nonce);
         else
-            step_signal(*s, m->signal, leader_only, m->nonce);
+            step_signal(*s, m->signal, leader_only, is_forwarded(m, (*s)->id), m->nonce);
         code = 0;
     }
     return code;

@@ -113,7 +113,7 @@ void early_deliver(struct step *s)
             i++;
             continue;
         }
-        step_signal(s, kept->signo, kept->leader_only, kept->nonce);
+        step_signal(s, kept->signo, kept->leader_only, false, kept->nonce);
         drop_early_signal(a, i);
     }
     if (s->id == STEP_ID_BATCH && a->note.early.len < before)

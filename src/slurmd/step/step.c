@@ -98,13 +98,14 @@ bool step_is_swamped(const struct step *s)
     return rpc_link_backlog(s->link) > STEP_BACKLOG_MAX;
 }
 
-void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)
+void step_signal(struct step *s, int signo, bool leader_only, bool forwarded, uint64_t nonce)
 {
     Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
 
     m.signal = signo;
     m.has_batch_only = true;
     m.batch_only = leader_only;
+    m.has_forwarded = m.forwarded = forwarded;
     m.has_nonce = true;
     m.nonce = nonce;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);

@@ -63,7 +63,7 @@ struct step *step_new(struct attempt *a, uint32_t id, int fd, const struct step_
 
 /* Whether slurmstepd does not read its connection, so that no further signals are sent for now. */
 bool step_is_swamped(const struct step *s);
-void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
+void step_signal(struct step *s, int signo, bool leader_only, bool forwarded, uint64_t nonce);
 /* Writes a line on the step's standard error. */
 void step_say(struct step *s, const char *line, uint64_t nonce);
 /* Sends the signal to all processes of the step and keeps them stopped, or resumes them. If number

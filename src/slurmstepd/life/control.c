@@ -110,6 +110,13 @@ static void on_say(struct step *step, const Pb__StepdSignal *m)
         journal_say(step, m->say);
 }
 
+/* The tasks of a running step get it from their srun, once. A signal before they run is kept, and
+ * srun has no connection yet by which it could be forwarded. */
+static bool is_left_to_srun(const struct step *step, const Pb__StepdSignal *m)
+{
+    return m->has_forwarded && m->forwarded && !step_is_starting(step);
+}
+
 static void on_signal(struct step *step, const Pb__StepdSignal *m)
 {
     if (m->say)
@@ -122,7 +129,7 @@ static void on_signal(struct step *step, const Pb__StepdSignal *m)
         finish_terminate(step, m->has_grace_sec ? m->grace_sec : step->kill_wait_sec,
                          m->why ? m->why : "");
     else if (m->signal > 0 && m->signal < NSIG &&
-             !(m->has_nonce && has_seen_delivery(step, m->nonce)))
+             !(m->has_nonce && has_seen_delivery(step, m->nonce)) && !is_left_to_srun(step, m))
         control_signal(step, m->signal, m->has_batch_only && m->batch_only);
 }
 

@@ -107,6 +107,8 @@ static void fill_step(struct part *p)
     p->step.request_id = first->request_id;
     if (p->step.has_job_id) {
         p->step.has_restarts = jobenv_attempt(p->step.job_id, &p->step.restarts);
+        p->step.has_srun_in_step = p->step.has_restarts && !p->opt->ignored_signals &&
+                                   jobenv_signalled_with(&p->step.srun_in_step);
         fit_relative(p);
         count_named_nodes(p);
     } else if (opt_given(p->opt, OPT_ID_relative) && !p->opt->interactive && !p->opt->no_allocate &&
