@@ -155,7 +155,7 @@ static int check_list(const char *key, const char *list, struct err *err)
 }
 
 /* "CPU=1.0,Mem=0.25G,GRES/gpu=2" */
-static int check_weights(const char *list, struct err *err)
+static int check_weights(const struct cluster *c, const char *list, struct err *err)
 {
     struct conf_tres_weight weights[CONF_TRES_MAX];
     struct err why = {0};
@@ -164,6 +164,9 @@ static int check_weights(const char *list, struct err *err)
     if (rc == 0 && conf_tres_parse_billing(list, weights, &n, &why) != 0)
         return err_set(err, -ERR_PARSE, "TRESBillingWeights: %s, as in CPU=1.0,Mem=0.25G",
                        why.text);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (conf_tres_check_billed(c->conf, weights[i].name, &why) != 0)
+            rc = err_set(err, -ERR_PARSE, "TRESBillingWeights: %s", why.text);
     return rc;
 }
 
@@ -242,7 +245,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     if (rc == 0)
         rc = check_list("AllocNodes", changes->alloc_nodes, err);
     if (rc == 0)
-        rc = check_weights(changes->tres_billing_weights, err);
+        rc = check_weights(c, changes->tres_billing_weights, err);
     if (rc == 0)
         rc = read_nodes(c, changes->nodes, &nodes, err);
     if (rc != 0)

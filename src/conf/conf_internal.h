@@ -174,6 +174,8 @@ const char *conf_part_share_text(enum conf_oversubscribe share);
 /* Checks keys and lists whose values come from a fixed set of words. */
 int conf_tres_check(struct conf_loader *l, struct err *err);
 int conf_tres_check_billing(const char *text, struct conf_place at, struct err *err);
+/* Warns of resources that TRESBillingWeights of a partition names and no job can have. */
+int conf_billing_check(struct conf_loader *l, struct err *err);
 int conf_preempt_check(struct conf_loader *l, struct err *err);
 /* Checks PreemptMode of a partition. */
 int conf_preempt_part_check(struct conf_loader *l, const struct conf_value *v, const char *part,

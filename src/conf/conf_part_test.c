@@ -50,6 +50,17 @@ static void doubtful_partition_lines_are_warned_about(void **state)
         {NODES "PartitionName=p ResumeTimeout=5\n", "t.conf:4: ", "has no effect"},
         {NODES "PartitionName=p DefMemPerCPU=5 DefMemPerNode=6\n", "t.conf:4: ", "DefMemPerCPU"},
         {NODES "PartitionName=p MaxNodes=1 MaxNodes=2\n", "t.conf:4: ", "given twice"},
+        {NODES "PartitionName=p TRESBillingWeights=cpu=1,mme=2\n",
+         "t.conf:4: ", "unknown resource 'mme'"},
+        {NODES "PartitionName=p TRESBillingWeights=CPU=1,energy=2\n",
+         "t.conf:4: ", "'energy' has no effect"},
+        {NODES "PartitionName=p TRESBillingWeights=GRES/gpu=1,gres/gpuu:a=2\nGresTypes=gpu\n",
+         "t.conf:4: ", "'gres/gpuu:a' is not in GresTypes"},
+        {NODES "PartitionName=p TRESBillingWeights=license/a=1,license/b=2\nLicenses=a:3\n",
+         "t.conf:4: ", "'license/b' is neither in Licenses"},
+        {NODES "PartitionName=DEFAULT TRESBillingWeights=cpus=1\nPartitionName=p\n"
+               "PartitionName=q\n",
+         "t.conf:4: ", "unknown resource 'cpus'"},
     };
 
     (void)state;

@@ -7,8 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/mem.h"
 #include "base/words.h"
 #include "conf/conf_internal.h"
+#include "conf/conf_license.h"
+#include "conf/conf_rows.h"
 #include "conf/conf_tres.h"
 
 /* Returns the factor of a weight for one unit of the suffix, "0.25G"; the unit of memory is MiB, of
@@ -93,6 +96,59 @@ static bool has_effect(const char *name)
            strncmp(name, "gres/", 5) == 0;
 }
 
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether Slurm bills the resource, and jobs here have no amount of it. */
+static bool is_never_allocated(const char *name)
+{
+    static const char *const names[] = {"billing", "energy", "pages", "vmem"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return has_prefix(name, "bb/") || has_prefix(name, "fs/") || has_prefix(name, "ic/");
+}
+
+static bool is_gres_type(const struct conf *c, const char *name)
+{
+    _cleanup_free_ char *type = mem_strndup(name, strcspn(name, ":"));
+    return conf_list_has(c->gres_types, type);
+}
+
+static bool is_known_license(const struct conf *c, const char *name)
+{
+    struct conf_licenses all;
+    bool found = false;
+    if (conf_licenses_parse(c->licenses, &all, NULL) == 0)
+        vec_foreach (&all.list, license)
+            found = found || strcasecmp(license->name, name) == 0;
+    conf_licenses_done(&all);
+    vec_foreach (&c->hres.list, resource)
+        found = found || strcasecmp(resource->name, name) == 0;
+    return found;
+}
+
+int conf_tres_check_billed(const struct conf *c, const char *name, struct err *err)
+{
+    if (strcmp(name, "cpu") == 0 || strcmp(name, "mem") == 0 || strcmp(name, "node") == 0)
+        return 0;
+    if (has_prefix(name, "gres/"))
+        return is_gres_type(c, name + 5)
+                   ? 0
+                   : err_set(err, -ERR_PARSE, "'%s' is not in GresTypes", name);
+    if (has_prefix(name, "license/"))
+        return is_known_license(c, name + 8)
+                   ? 0
+                   : err_set(err, -ERR_PARSE, "'%s' is neither in Licenses nor in resources.yaml",
+                             name);
+    if (is_never_allocated(name))
+        return err_set(err, 1, "'%s' has no effect: jobs have no amount of it", name);
+    return err_set(err, -ERR_PARSE,
+                   "unknown resource '%s': use cpu, mem, node, gres/NAME or license/NAME", name);
+}
+
 int conf_tres_check_billing(const char *text, struct conf_place at, struct err *err)
 {
     struct conf_tres_weight weights[CONF_TRES_MAX];
@@ -100,6 +156,36 @@ int conf_tres_check_billing(const char *text, struct conf_place at, struct err *
     size_t n = 0;
     if (text && conf_tres_parse_billing(text, weights, &n, &why) != 0)
         return conf_fail(at, err, "TRESBillingWeights=%s: %s", text, why.text);
+    return 0;
+}
+
+static void check_billed_names(struct conf_loader *l, const struct conf_value *v)
+{
+    struct conf_tres_weight weights[CONF_TRES_MAX];
+    struct err why = {0};
+    size_t n = 0;
+    if (!v->text || conf_tres_parse_billing(v->text, weights, &n, NULL) != 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        int rc = conf_tres_check_billed(l->conf, weights[i].name, &why);
+        if (rc < 0)
+            conf_fault(l, v->at, "TRESBillingWeights: %s", why.text);
+        else if (rc > 0)
+            conf_warn(l, v->at, "TRESBillingWeights: %s", why.text);
+    }
+}
+
+/* Partitions share the value of a DEFAULT line, which is checked once. */
+int conf_billing_check(struct conf_loader *l, struct err *err)
+{
+    const char *checked = NULL;
+    (void)err;
+    vec_foreach (&l->parts.row, row) {
+        const struct conf_value *v = &row->value[CONF_PART_KEY_tres_billing_weights];
+        if (v->text != checked)
+            check_billed_names(l, v);
+        checked = v->text;
+    }
     return 0;
 }
 

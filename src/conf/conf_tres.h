@@ -29,6 +29,10 @@ int conf_tres_parse(const char *text, struct conf_tres_weight *out, size_t *coun
 int conf_tres_parse_billing(const char *text, struct conf_tres_weight *out, size_t *count,
                             struct err *err);
 
+/* Whether jobs can have an amount of the resource with this name in lower case. -ERR_PARSE: it is
+   unknown; 1: Slurm has it, no job here does; both with a text. */
+int conf_tres_check_billed(const struct conf *c, const char *name, struct err *err);
+
 /* The billing of resources: their sum, weighted by TRESBillingWeights of a partition; without
    weights the CPUs. With MAX_TRES the resources of nodes (CPUs, memory, nodes and generic
    resources) count as the greatest of them, with MAX_TRES_GRES those other than generic resources.

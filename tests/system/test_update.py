@@ -301,9 +301,10 @@ def test_scancel_names_what_it_does_not_find(cluster):
 
 
 PARTITION_ROWS = [  # (change, what is shown then; None: refused, with a message that names the key)
-    ("TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2", "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2"),
-    ("TRESBillingWeights=CPU=-1", None), ("TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2",
-    "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2"), ("TRESBillingWeights=CPU", None), ("TRESBillingWeights=CPU=x", None), ("TRESBillingWeights=CPU=1,=2", None),
+    ("TRESBillingWeights=CPU=1.0,Mem=0.25G,Node=2", "TRESBillingWeights=CPU=1.0,Mem=0.25G,Node=2"),
+    ("TRESBillingWeights=CPU=-1", None), ("TRESBillingWeights=CPU", None), ("TRESBillingWeights=CPU=x", None), ("TRESBillingWeights=CPU=1,=2", None),
+    ("TRESBillingWeights=CPU=1,Meme=2", None), ("TRESBillingWeights=energy=1", None), ("TRESBillingWeights=gres/none=1", None),
+    ("TRESBillingWeights=license/none=1", None),
     ("JobDefaults=DefCpuPerGPU=2,DefMemPerGPU=300", "JobDefaults=DefCpuPerGPU=2,DefMemPerGPU=300"),
     ("JobDefaults=", "JobDefaults=(null)"), ("JobDefaults=DefFoo=2", None),
     ("Nodes+=n2", " Nodes=n[1-2] "), ("Nodes-=n1", " Nodes=n2 "), ("Nodes=+n[1,3],-n2", " Nodes=n[1,3] "),
@@ -331,7 +332,7 @@ def test_keys_of_a_partition(cluster):
     assert wrong == []
     cluster.kill("slurmctld")
     cluster.start_controller()
-    assert "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2" in cluster.look("scontrol show partition second").ok()
+    assert "TRESBillingWeights=CPU=1.0,Mem=0.25G,Node=2" in cluster.look("scontrol show partition second").ok()
     assert cluster.run("scontrol update PartitionName=second TRESBillingWeights=CPU=2").ok() == ""
     written = cluster.run(f"scontrol write config {cluster.dir}/kept").ok().split()[-1].strip(".")
     assert "TRESBillingWeights=CPU=2" in open(written, encoding="utf-8").read()
