@@ -21,10 +21,14 @@
 
 /* --- lines of gres.conf ----------------------------------------------------------------------- */
 
+/* flags that select variables */
+#define VARIABLES (CONF_GRES_NVIDIA | CONF_GRES_AMD | CONF_GRES_INTEL | CONF_GRES_OPENCL)
+
 struct gres_line { /* in the loader's scratch arena */
     const struct conf_row *row;
     const char *name, *type; /* type NULL: none */
     uint64_t count;
+    bool is_counted; /* by Count=, or by its files */
     const char **files;
     uint32_t n_files, n_also; /* also: files after the first that belong to the same device */
     const char *cores;
@@ -59,6 +63,9 @@ static int parse_flags(const struct conf_value *v, unsigned *env, struct err *er
                              v->text);
         *env |= w.len ? flag_words[i].env : 0;
     }
+    if (*env & CONF_GRES_NO_ENV && *env & VARIABLES)
+        return conf_fail(v->at, err, "Flags=%s: no_gpu_env excludes the flags of variables",
+                         v->text);
     return 0;
 }
 
@@ -117,14 +124,20 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
 {
     const struct conf_value *v = g->row->value;
     const struct conf_value *files = &v[CONF_GRES_FILE];
+    const struct conf_value *multiple = &v[CONF_GRES_MULTIPLE_FILES];
+    if (files->text && *files->text && multiple->text && *multiple->text)
+        return conf_fail(multiple->at, err, "Name=%s: File= and MultipleFiles= exclude each other",
+                         g->name);
     if (!files->text || !*files->text)
-        files = &v[CONF_GRES_MULTIPLE_FILES];
+        files = multiple;
     g->count = UINT64_MAX;
+    g->is_counted =
+        (files->text && *files->text) || (v[CONF_GRES_COUNT].text && *v[CONF_GRES_COUNT].text);
     int rc = parse_files(l, files, g, err);
     rc = rc == 0 ? parse_count(&v[CONF_GRES_COUNT], &g->count, err) : rc;
     if (rc < 0)
         return rc;
-    if (files == &v[CONF_GRES_MULTIPLE_FILES] && g->n_files > 1)
+    if (files == multiple && g->n_files > 1)
         g->n_also = g->n_files - 1, g->n_files = 1; /* together they are one device */
     if (g->count == UINT64_MAX)
         g->count = g->n_files ? g->n_files : 1;
@@ -189,16 +202,27 @@ static int line_nodes(struct conf_loader *l, struct gres_line *g, struct err *er
     return 0;
 }
 
+static int check_detection(struct conf_loader *l, const struct conf_value *v, struct err *err)
+{
+    if (!v->text || !*v->text || str_case_eq(v->text, "off"))
+        return 0;
+    if (!conf_list_has("full,nrt,nvidia,nvml,oneapi,rsmi", v->text))
+        return conf_fail(v->at, err,
+                         "AutoDetect=%s: expected full, nrt, nvidia, nvml, off, oneapi or rsmi",
+                         v->text);
+    conf_warn(l, v->at, "AutoDetect=%s: devices are not detected; name them with File=", v->text);
+    return 0;
+}
+
 /* Returns 1 for a line that adds resources to nodes. */
 static int line_read(struct conf_loader *l, const struct conf_row *row, struct gres_line *g,
                      struct err *err)
 {
     const struct conf_value *v = row->value;
     *g = (struct gres_line){.row = row, .name = v[CONF_GRES_NAME].text};
-    if (v[CONF_GRES_AUTODETECT].text && strcasecmp(v[CONF_GRES_AUTODETECT].text, "off") != 0)
-        conf_warn(l, v[CONF_GRES_AUTODETECT].at,
-                  "AutoDetect=%s: devices are not detected; name them with File=",
-                  v[CONF_GRES_AUTODETECT].text);
+    int rc = check_detection(l, &v[CONF_GRES_AUTODETECT], err);
+    if (rc < 0)
+        return rc;
     if (!g->name || !*g->name) {
         if (v[CONF_GRES_AUTODETECT].text)
             return 0;
@@ -212,7 +236,7 @@ static int line_read(struct conf_loader *l, const struct conf_row *row, struct g
         g->cores =
             v[CONF_GRES_CORES].text && *v[CONF_GRES_CORES].text ? v[CONF_GRES_CORES].text : NULL;
     }
-    int rc = line_counts(l, g, err);
+    rc = line_counts(l, g, err);
     rc = rc == 0 ? check_cores(&v[CONF_GRES_CORES], err) : rc;
     rc = rc == 0 ? parse_links(l, &v[CONF_GRES_LINKS], g, err) : rc;
     rc = rc == 0 ? parse_flags(&v[CONF_GRES_FLAGS], &g->env, err) : rc;
@@ -318,6 +342,14 @@ static uint64_t count_named(const struct items *items, const char *name)
     return count;
 }
 
+static bool is_first_of_name(const struct items *items, const struct conf_gres *item)
+{
+    vec_foreach (&items->list, g)
+        if (strcasecmp(g->name, item->name) == 0)
+            return g == item;
+    return false;
+}
+
 static void check_link_count(struct conf_loader *l, const struct items *items,
                              const struct gres_line *g, size_t node)
 {
@@ -339,6 +371,13 @@ static void join_line(struct conf_loader *l, struct items *items, const struct g
                   g->type ? " Type=" : "", g->type ? g->type : "");
         return;
     }
+    unsigned known = item->flags & (VARIABLES | CONF_GRES_NO_ENV);
+    unsigned own = g->env & (VARIABLES | CONF_GRES_NO_ENV);
+    if (known && own && known != own)
+        conf_fault(l, g->row->value[CONF_GRES_FLAGS].at,
+                   "Name=%s Flags=%s: another line of the same name and type has other variables: "
+                   "give both lines the same flags",
+                   g->name, g->row->value[CONF_GRES_FLAGS].text);
     item->flags |= g->env;
     if (is_shared(g->name) || (!g->n_files && !g->cores && !g->links))
         return;
@@ -363,6 +402,62 @@ static void join_line(struct conf_loader *l, struct items *items, const struct g
 struct lines {
     VEC(struct gres_line) list;
 };
+
+/* --- lines and counts --------------------------------------------------------------------------
+ */
+
+static bool is_of_node(const struct gres_line *g, size_t node)
+{
+    return !g->nodes || bitset_test(g->nodes, node);
+}
+
+/* The lines of a name must describe all its devices; more are for nodes with more. */
+static void check_count(struct conf_loader *l, const struct items *items, const struct lines *lines,
+                        size_t node, const char *name)
+{
+    const struct gres_line *last = NULL;
+    uint64_t sum = 0, count = count_named(items, name);
+    vec_foreach (&lines->list, g) {
+        if (strcasecmp(g->name, name) != 0 || !is_of_node(g, node))
+            continue;
+        if (!g->is_counted) /* it is about flags or cores of all devices */
+            return;
+        sum += g->count;
+        last = g;
+    }
+    if (last && sum < count)
+        conf_fault(l, last->row->at,
+                   "Name=%s: the lines of node %s have %llu, and its Gres= has %llu: make both the "
+                   "same",
+                   name, l->conf->nodes.data[node].name, (unsigned long long)sum,
+                   (unsigned long long)count);
+}
+
+/* The cores of the node are 0 to sockets * cores - 1. */
+static void check_core_numbers(struct conf_loader *l, const struct conf_node_row *row,
+                               const struct gres_line *g, size_t node)
+{
+    unsigned long cores = (unsigned long)row->sockets * row->cores;
+    ranges_foreach (g->cores, r)
+        if (r.last >= cores) {
+            conf_fault(l, g->row->value[CONF_GRES_CORES].at,
+                       "Name=%s Cores=%s: node %s has the cores 0-%lu", g->name, g->cores,
+                       l->conf->nodes.data[node].name, cores - 1);
+            return;
+        }
+}
+
+static void check_files(struct conf_loader *l, const struct conf_gres *item, const char *node,
+                        struct conf_place at)
+{
+    for (size_t i = 0; i < item->n_devices; i++)
+        for (size_t k = 0; k < i && item->devices[i].file; k++)
+            if (str_eq(item->devices[i].file, item->devices[k].file)) {
+                conf_fault(l, at, "Name=%s: devices %zu and %zu of node %s have the same File=%s",
+                           item->name, k, i, node, item->devices[i].file);
+                return;
+            }
+}
 
 /* --- links ------------------------------------------------------------------------------------ */
 
@@ -398,11 +493,6 @@ static void check_links(struct conf_loader *l, const struct conf_gres *item, con
 }
 
 /* --- parts of GPUs ---------------------------------------------------------------------------- */
-
-static bool is_of_node(const struct gres_line *g, size_t node)
-{
-    return !g->nodes || bitset_test(g->nodes, node);
-}
 
 /* Whether a line that describes GPUs of the node names this file. The node may have fewer GPUs. */
 static bool is_gpu_file(const struct lines *lines, size_t node, const char *file)
@@ -534,14 +624,21 @@ static int build_set(struct conf_loader *l, struct lines *lines, size_t node, st
     int rc = take_text(l, &items, row->gres, at, err);
     if (rc == 0)
         vec_foreach (&lines->list, g)
-            if (is_of_node(g, node))
+            if (is_of_node(g, node)) {
                 join_line(l, &items, g, node);
+                check_core_numbers(l, row, g, node);
+            }
+    vec_foreach (&items.list, item)
+        if (rc == 0 && !is_shared(item->name) && is_first_of_name(&items, item))
+            check_count(l, &items, lines, node, item->name);
     vec_foreach (&items.list, item)
         if (rc == 0 && item->count && is_shared(item->name))
             spread_item(l, &items, lines, node, at, item);
     vec_foreach (&items.list, item)
-        if (rc == 0 && item->n_devices)
+        if (rc == 0 && item->n_devices) {
+            check_files(l, item, c->nodes.data[node].name, at);
             check_links(l, item, c->nodes.data[node].name, at);
+        }
     check_restricted_cores(l, row, &items);
     struct conf_gres_set set = {0};
     set.items = arena_alloc(&l->priv->arena, (items.list.len + 1) * sizeof(*set.items));

@@ -141,6 +141,44 @@ static void contradictory_parts_of_gpus_are_refused(void **state)
     test_warned(warned, COUNT(warned));
 }
 
+/* What the lines say of a node and the node cannot have. */
+static void lines_that_do_not_agree(void **state)
+{
+    (void)state;
+    static const struct test_refusal warned[] = {
+        {TOP "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/g0\n",
+         "t.conf:4: ", "Name=gpu: the lines of node n1 have 1, and its Gres= has 2"},
+        {TOP "NodeName=n1 Gres=gpu:a:2,gpu:b:2\nGresConf=1 Name=gpu Type=a Count=2\n"
+             "GresConf=1 Name=gpu Type=b Count=1\n",
+         "t.conf:5: ", "Name=gpu: the lines of node n1 have 3, and its Gres= has 4"},
+        {TOP "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/g0\n"
+             "GresConf=1 Name=gpu File=/dev/g0\n",
+         "t.conf:3: ", "devices 0 and 1 of node n1 have the same File=/dev/g0"},
+        {TOP "NodeName=n1 CPUs=4 Gres=gpu\nGresConf=1 Name=gpu File=/dev/g0 Cores=0,2-4\n",
+         "t.conf:4: ", "Name=gpu Cores=0,2-4: node n1 has the cores 0-3"},
+        {TOP "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/g0 Flags=amd_gpu_env\n"
+             "GresConf=1 Name=gpu File=/dev/g1 Flags=opencl_env\n",
+         "t.conf:5: ", "another line of the same name and type has other variables"},
+    };
+    test_warned(warned, COUNT(warned));
+    static const char *const silent[] = {
+        "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/g[0-3]\n",
+        "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=gpu Flags=explicit\n",
+        "NodeName=n1 Gres=gpu:3\nGresConf=1 Name=gpu Type=a File=/dev/g[0-1]\n"
+        "GresConf=1 Name=gpu Type=b File=/dev/g2\n",
+        "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=gpu File=/dev/g0 Flags=amd_gpu_env\n"
+        "GresConf=1 Name=gpu File=/dev/g1\n",
+    };
+    for (size_t i = 0; i < COUNT(silent); i++) {
+        struct conf_report report = {0};
+        _cleanup_free_ char *text = mem_printf(TOP "%s", silent[i]);
+        struct conf *c = test_load(text, &report);
+        assert_int_equal(report.warnings.len, 0);
+        conf_free(c);
+        conf_report_done(&report);
+    }
+}
+
 /* A check of the file fails. */
 static void file_of_parts_is_that_of_a_gpu(void **state)
 {
@@ -231,6 +269,12 @@ static void invalid_lines_are_refused(void **state)
         {TOP "GresConf=1 Name=gpu File=nvidia0\n", "t.conf:3: ", "absolute path"},
         {TOP "GresConf=1 Name=gpu File=/dev/n[0-1] Count=3\n", "t.conf:3: ", "File names 2"},
         {TOP "GresConf=1 Name=gpu File=/dev/n[0-5000]\n", "t.conf:3: ", "at most 1024"},
+        {TOP "GresConf=1 Name=gpu File=/dev/n0 MultipleFiles=/dev/n1\n",
+         "t.conf:3: ", "Name=gpu: File= and MultipleFiles= exclude each other"},
+        {TOP "GresConf=1 Name=gpu Flags=no_gpu_env,opencl_env\n",
+         "t.conf:3: ", "no_gpu_env excludes"},
+        {TOP "GresConf=1 AutoDetect=nmvl\n",
+         "t.conf:3: ", "AutoDetect=nmvl: expected full, nrt, nvidia, nvml, off, oneapi or rsmi"},
         {TOP "GresConf=1 Name=gpu Count=many\n", "t.conf:3: ", "not a count"},
         {TOP "GresConf=1 Name=gpu Count=99999999999G\n", "t.conf:3: ", "more than"},
         {TOP "GresConf=1 Name=gpu Cores=3-1\n", "t.conf:3: ", "Cores=3-1"},
@@ -263,6 +307,7 @@ int main(void)
         cmocka_unit_test(gres_files_and_cores_are_read),
         cmocka_unit_test(parts_of_gpus),
         cmocka_unit_test(contradictory_parts_of_gpus_are_refused),
+        cmocka_unit_test(lines_that_do_not_agree),
         cmocka_unit_test(file_of_parts_is_that_of_a_gpu),
         cmocka_unit_test(contradictory_links_are_refused),
         cmocka_unit_test(equal_devices_share_a_core_set),
