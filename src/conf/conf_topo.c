@@ -15,6 +15,7 @@
 #include "conf/conf_topo_file.h"
 
 #define DEFAULT_NAME "default" /* name of the network in topology.conf */
+#define SWITCH_NAME_MAX 64     /* characters */
 
 static const struct conf_topo_words kinds[] = {
     [CONF_TOPO_TREE] = {"topology/tree", "tree", "SwitchName", "switch", "switches"},
@@ -100,6 +101,9 @@ static int add_switch(struct conf_loader *l, struct conf_network *net, const str
     int rc = conf_topo_check_name(&v[key], word, err);
     if (rc < 0)
         return rc;
+    if (net->kind == CONF_TOPO_TREE && strlen(v[key].text) > SWITCH_NAME_MAX)
+        return conf_fail(v[key].at, err, "SwitchName=%s: more than %d characters", v[key].text,
+                         SWITCH_NAME_MAX);
     if (net->switches.len == CONF_SWITCHES_MAX)
         return conf_fail(row->at, err, "more than %d lines", CONF_SWITCHES_MAX);
     struct conf_switch s = {.name = v[key].text,
@@ -326,6 +330,16 @@ static int join_network(struct conf_loader *l, struct conf_network *net, const c
     return rc;
 }
 
+static void warn_small_blocks(struct conf_loader *l, const struct conf_network *net)
+{
+    uint32_t base = net->block_sizes.len ? net->block_sizes.data[0] : 0;
+    vec_foreach (&net->switches, s)
+        if (s->order.len < base)
+            conf_warn(l, get_switch_place(s),
+                      "BlockName=%s: %zu nodes, fewer than the first of BlockSizes, %u", s->name,
+                      s->order.len, base);
+}
+
 static int build_network(struct conf_loader *l, struct conf_network *net,
                          const struct conf_row *rows, size_t count, struct err *err)
 {
@@ -335,6 +349,7 @@ static int build_network(struct conf_loader *l, struct conf_network *net,
         rc = take_row(l, net, &rows[i], taken, err);
     if (rc < 0 || net->kind == CONF_TOPO_FLAT)
         return rc;
+    warn_small_blocks(l, net);
     note_file(net, l->conf->nodes.len);
     conf_torus_warn(l, net);
     return join_network(l, net, NULL, err);

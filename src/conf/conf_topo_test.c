@@ -6,6 +6,7 @@
 #define BLOCK HEAD "TopologyPlugin=block\nNodeName=n[1-8]\n"
 #define RING HEAD "TopologyPlugin=topology/ring\nNodeName=n[1-8]\n"
 #define T "TopologyConf=1 "
+#define DIGITS "0123456789"
 
 /* "s1:0:1<s3 = 0 1|..." name:level:speed<parent = nodes by index */
 static void show_network(const struct conf *c, const struct conf_network *net, struct str *out)
@@ -52,6 +53,9 @@ static void invalid_topologies_are_refused(void **state)
         {TREE T "SwitchName=a Nodes=n[1\n", "t.conf:4: ", "Nodes=n[1: "},
         {TREE T "SwitchName=a Nodes=n1 LinkSpeed=fast\n", "t.conf:4: ", "LinkSpeed=fast"},
         {TREE T "SwitchName=a Nodes=n1\n" T "SwitchName=a Nodes=n2\n", "t.conf:5: ", "twice"},
+        {TREE T "SwitchName=" DIGITS "_" DIGITS "_" DIGITS "_" DIGITS "_" DIGITS "_" DIGITS
+                " Nodes=n1\n",
+         "t.conf:4: ", "more than 64 characters"},
         {TREE T "SwitchName=a Switches=b\n", "t.conf:4: ", "there is no switch b"},
         {TREE T "SwitchName=a Switches=a\n", "t.conf:4: ", "circle"},
         {TREE T "SwitchName=a Switches=b\n" T "SwitchName=b Switches=a\n", "t.conf:", "circle"},
@@ -94,6 +98,8 @@ static void doubtful_topologies_are_warned_about(void **state)
                 "SwitchName=c Switches=a\n",
          "t.conf:6: ", "a is below b already"},
         {TREE T "SwitchName=a Nodes=ALL Colour=red\n", "t.conf:4: ", "unknown key Colour"},
+        {BLOCK T "BlockSizes=4\n" T "BlockName=a Nodes=n[1-5]\n" T "BlockName=b Nodes=n[6-8]\n",
+         "t.conf:6: ", "BlockName=b: 3 nodes, fewer than the first of BlockSizes, 4"},
         {TREE "TopologyParam=TopoOptional,Dragonfly\n" T "SwitchName=a Nodes=ALL\n",
          "t.conf:4: ", "'Dragonfly' has no effect"},
         {HEAD "TopologyPlugin=topology/3d_torus\nNodeName=n1\n", "t.conf:2: ", "3d_torus"},
