@@ -49,6 +49,26 @@ def test_every_error_is_reported(make_cluster):
     assert "MaxTime=never" in done.stderr and "PreemptMode=perhaps" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("text, says", [
+    ("BasePath=relative", "job_container.conf:1: BasePath=relative: expected an absolute path"),
+    ("BasePath=/scratch\nNodeName=n2 Shared=maybe", "job_container.conf:2: Shared=maybe: expected true or false"),
+    ("BasePath=/scratch\nNodeName=n2 BasePath=/tmp/jobs", "BasePath=/tmp/jobs is in /tmp"),
+    ("BasePath=/scratch Dir=/tmp", "job_container.conf:1: unknown key Dir")])
+def test_the_directories_of_jobs_are_checked(make_cluster, text, says):
+    """job_container.conf is read by node daemons, which do not start with errors in it."""
+    c = make_cluster(nodes=2, start=False)
+    add(c, "JobContainerType=job_container/tmpfs")
+    done = check(c)
+    assert done.returncode == 0 and re.search("^warning: .*job_container.conf: .*each node needs it$", done.stderr, re.M), done.stderr
+    file = c.conf_file.parent / "job_container.conf"
+    file.write_text("BasePath=/scratch InitScript=/none/init\n")
+    done = check(c)
+    assert done.returncode == 0 and "InitScript=/none/init: no such file on this host; each node needs it" in done.stderr, done.stderr
+    file.write_text(text + "\n")
+    done = check(c)
+    assert done.returncode == 1 and says in done.stderr, done.stderr
+
+
 def test_the_key_of_tokens_is_checked_before_a_start_needs_it(make_cluster):
     """G2: --check reports a key that would prevent the next start, and a reconfiguration refuses it."""
     c = make_cluster(nodes=1)

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/trust.h"
+#include "conf/conf_container.h"
 #include "slurmctld/core/ctld.h"
 #include "slurmctld/core/files.h"
 #include "slurmctld/core/job_comp.h"
@@ -268,6 +269,32 @@ static void check_burst_script(const struct conf *conf, struct conf_report *repo
         add_finding(report, true, "BurstBufferType=burst_buffer/lua: %s", err.text);
 }
 
+/* Only node daemons read job_container.conf, and do not start with errors in it; their hosts may
+ * have another file. */
+static void check_containers(const struct conf *conf, struct conf_report *report)
+{
+    static const char node[] = "each node";
+    struct err err = {0};
+    int rc = 0;
+    for (size_t i = 0; conf_container_wanted(conf) && i < conf->nodes.len && rc == 0; i++) {
+        struct conf_container c = {0};
+        rc = conf_container_load(conf, conf->nodes.data[i].name, &c, &err);
+        const struct {
+            const char *key, *path;
+        } scripts[] = {{"InitScript", c.init_script},
+                       {"CloneNSScript", c.clone_script},
+                       {"CloneNSEpilog", c.clone_epilog}};
+        for (size_t k = 0; k < sizeof scripts / sizeof scripts[0] && i == 0; k++)
+            if (scripts[k].path)
+                check_program(scripts[k].key, scripts[k].path, node, report);
+        conf_container_done(&c);
+    }
+    if (rc == -ENOENT)
+        add_finding(report, false, "%s: each node needs it", err.text);
+    else if (rc)
+        add_finding(report, true, "%s", err.text);
+}
+
 /* Checks for obstacles to a start, or to a job, outside of the file. */
 static void check_surroundings(const struct conf *conf, struct conf_report *report)
 {
@@ -277,6 +304,7 @@ static void check_surroundings(const struct conf *conf, struct conf_report *repo
     if (submit_env_check(conf, &err))
         add_finding(report, true, "%s", err.text);
     check_burst_script(conf, report);
+    check_containers(conf, report);
     check_key(conf, report);
     check_jwt_key(conf, report);
     check_programs(conf, report);
