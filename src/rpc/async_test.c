@@ -14,7 +14,7 @@ static int teardown(void **state)
     return world_teardown(state);
 }
 
-static void ping(struct rpc_test_result *r)
+static void call_ping(struct rpc_test_result *r)
 {
     *r = (struct rpc_test_result){0};
     rpc_async_controller(loop, &conf, RPC_PING, &nothing.base, 0, rpc_test_note_result, r);
@@ -23,7 +23,7 @@ static void ping(struct rpc_test_result *r)
     assert_int_equal(r->count, 1);
 }
 
-static void controller_down(void **state)
+static void unreachable_controllers_are_named(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
@@ -33,7 +33,7 @@ static void controller_down(void **state)
     rpc_server_free(v.server);
     conf.slurmctld_port = (uint16_t)v.port;
     conf.controllers.len = 2;
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, -ERR_CONNECT);
     snprintf(want, sizeof(want),
              "Unable to contact slurm controller (connect failure) (tried 127.0.0.1:%d: Connection "
@@ -42,7 +42,7 @@ static void controller_down(void **state)
     assert_string_equal(r.err.text, want);
 }
 
-static void nobody_vouches(void **state)
+static void call_fails_without_a_token_daemon(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
@@ -50,13 +50,13 @@ static void nobody_vouches(void **state)
     serve(&v, NULL);
     unlink(socket_path);
     conf.slurmctld_port = (uint16_t)v.port;
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, -ERR_AUTH);
     assert_int_equal(v.requests, 0);
     rpc_server_free(v.server);
 }
 
-static void local_and_tcp(void **state)
+static void call_works_locally_and_over_tcp(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
@@ -64,12 +64,12 @@ static void local_and_tcp(void **state)
     minter_start("n0");
     serve(&v, NULL);
     conf.slurmctld_port = (uint16_t)v.port;
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, 0);
     assert_string_equal(r.host, "here");
     assert_true(v.roles & RPC_WHO_LOCAL);
     unlink(socket_path);
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, 0);
     assert_false(v.roles & RPC_WHO_LOCAL);
     assert_int_equal(v.who.uid, geteuid());
@@ -97,7 +97,7 @@ static void keep_silent(struct served *v, const struct rpc_request *r)
     v->hold = true;
 }
 
-static void a_call_takes_the_connection_of_the_call_before(void **state)
+static void call_reuses_the_connection_of_the_call_before(void **state)
 {
     struct rpc_kept kept = {.fd = -1};
     struct served v = {0};
@@ -118,7 +118,7 @@ static void a_call_takes_the_connection_of_the_call_before(void **state)
     assert_int_equal(v.requests, 2);
 
     kept.place++; /* now refers to another controller's socket */
-    ping(&r);
+    call_ping(&r);
     assert_int_not_equal(r.code, 0);
     ping_kept(&r, &kept);
     assert_int_not_equal(r.code, 0);
@@ -176,7 +176,7 @@ static void a_refused_call_keeps_no_connection(void **state)
 }
 
 /* An address that does not answer must not use up the time of the others and of the call. */
-static void dead_address(void **state)
+static void dead_address_leaves_time_for_the_others(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
@@ -187,14 +187,14 @@ static void dead_address(void **state)
     struct vanishing dead = vanish_begin(v.port);
     hosts[0].addr = NAME_WITH_TWO;
     conf.slurmctld_port = (uint16_t)v.port;
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, 0);
     assert_string_equal(r.host, "here");
     vanish_end(&dead);
     rpc_server_free(v.server);
 }
 
-static void standby(void **state)
+static void standby_is_passed_over_for_the_leader(void **state)
 {
     struct served backup = {.answer = refuse_as_standby}, leader = {0};
     struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
@@ -206,7 +206,7 @@ static void standby(void **state)
     minter_start("n0");
     conf.slurmctld_port = (uint16_t)backup.port;
     conf.message_timeout_sec = 1;
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, -ERR_CONNECT);
     assert_non_null(strstr(r.err.text, "standby"));
     assert_true(backup.requests > 2);
@@ -215,14 +215,14 @@ static void standby(void **state)
                      backup.port);
     hosts[1].addr = "127.0.0.2";
     conf.controllers.len = 2;
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, 0);
     assert_int_equal(leader.requests, 1);
     rpc_server_free(backup.server);
     rpc_server_free(leader.server);
 }
 
-static void cancel(struct rpc_test_result *r)
+static void drop_call(struct rpc_test_result *r)
 {
     *r = (struct rpc_test_result){0};
     rpc_async_controller(loop, &conf, RPC_JOB_SIGNAL, &nothing.base, 0, rpc_test_note_result, r);
@@ -244,7 +244,7 @@ static void standby_then_late(struct served *v, const struct rpc_request *r)
         clock_ahead_ms += 2000;
 }
 
-static void time_ends_in_a_round(void **state)
+static void call_ends_at_its_time_limit(void **state)
 {
     struct served v = {.answer = standby_then_silent};
     struct rpc_test_result r;
@@ -252,7 +252,7 @@ static void time_ends_in_a_round(void **state)
     serve(&v, NULL);
     conf.slurmctld_port = 1; /* only the local socket exists */
     conf.message_timeout_sec = 1;
-    cancel(&r);
+    drop_call(&r);
     assert_int_equal(r.code, -ERR_TIMEOUT); /* it may have been executed */
     assert_non_null(strstr(r.err.text, socket_path));
     assert_non_null(strstr(r.err.text, "standby"));
@@ -260,7 +260,7 @@ static void time_ends_in_a_round(void **state)
     v.answer = standby_then_late;
     v.requests = 0;
     conf.controllers.len = 2; /* no process listens at the second address */
-    cancel(&r);
+    drop_call(&r);
     assert_int_equal(r.code, -ERR_CONNECT);
     assert_non_null(strstr(r.err.text, "standby"));
     assert_non_null(strstr(r.err.text, "; 127.0.0.2:"));
@@ -279,7 +279,7 @@ static void not_me(struct served *v, const struct rpc_request *r)
 }
 
 /* A first controller that does not answer: it has been replaced, or it is slow, or neither. */
-static void hangs(void **state)
+static void hanging_first_controller_is_survived(void **state)
 {
     struct served first = {.hold = true}, second = {0};
     struct rpc_server_options o = {.loop = loop, .key = &key, .audience = AUDIENCE};
@@ -295,19 +295,19 @@ static void hangs(void **state)
     second.server = rpc_server_new(&o, &e);
     assert_int_equal(rpc_server_listen_tcp(second.server, "127.0.0.2", (uint16_t)first.port, NULL),
                      first.port);
-    cancel(&r);
+    drop_call(&r);
     assert_int_equal(r.code, 0);
     assert_int_equal(second.requests, 2);
 
     slow = &first;
     second.answer = not_me;
-    cancel(&r);
+    drop_call(&r);
     assert_int_equal(r.code, -ERR_NO_JOB);
     assert_string_equal(r.err.text, "late");
     assert_int_equal(second.requests, 3);
 
     slow = NULL;
-    cancel(&r);
+    drop_call(&r);
     assert_int_equal(r.code, -ERR_TIMEOUT);
     assert_non_null(strstr(r.err.text, "(127.0.0.1:"));
     assert_non_null(strstr(r.err.text, "; 127.0.0.2:"));
@@ -320,13 +320,13 @@ static void answer_error(struct served *v, const struct rpc_request *r)
     rpc_reply_error(v->server, r->call, -ERR_NO_JOB, "job 9: no such job");
 }
 
-static void refusals_come_through(void **state)
+static void refusal_reaches_the_caller(void **state)
 {
     struct served v = {.answer = answer_error};
     struct rpc_test_result r;
 
     serve(&v, NULL);
-    ping(&r);
+    call_ping(&r);
     assert_int_equal(r.code, -ERR_NO_JOB);
     assert_string_equal(r.err.text, "job 9: no such job");
     rpc_server_free(v.server);
@@ -341,7 +341,7 @@ static bool caller_gone(void *ctx)
     return ((struct served *)ctx)->gone > 0;
 }
 
-static void limits_and_drops(void **state)
+static void timed_out_and_dropped_calls_are_ended(void **state)
 {
     struct served v = {.hold = true};
     struct rpc_test_result r = {0};
@@ -441,8 +441,8 @@ static const char *node_name(unsigned i)
     return names[i];
 }
 
-static void fan(struct fanned *x, const struct rpc_node_target *targets, size_t count,
-                int64_t timeout_ms)
+static void fan_out(struct fanned *x, const struct rpc_node_target *targets, size_t count,
+                    int64_t timeout_ms)
 {
     x->want = x->free_after ? x->free_after : count;
     x->f = rpc_fanout_start(loop, &conf, targets, count, RPC_NODE_STATUS, &nothing.base, timeout_ms,
@@ -459,7 +459,7 @@ static void answer_status(struct served *v, const struct rpc_request *r)
 }
 
 /* All nodes but one answer; that one is named. */
-static void fan_out(void **state)
+static void fan_out_names_the_node_that_fails(void **state)
 {
     struct rpc_server_options bend = {.audience = "n0"};
     struct served v = {.answer = answer_status};
@@ -473,7 +473,7 @@ static void fan_out(void **state)
     targets[3] = (struct rpc_node_target){"n3", "127.0.0.1", 1};
     targets[5] = (struct rpc_node_target){"n5", "127.0.0.1", (uint16_t)v.port};
     unlink(socket_path);
-    fan(&x, targets, NODES, 0);
+    fan_out(&x, targets, NODES, 0);
     run_until(all_done, &x);
     settle();
     for (unsigned i = 0; i < NODES; i++)
@@ -488,14 +488,14 @@ static void fan_out(void **state)
     free(targets);
 }
 
-static void fan_out_without_tokens(void **state)
+static void fan_out_without_tokens_fails(void **state)
 {
     struct rpc_node_target targets[3];
     struct fanned x = {0};
 
     for (unsigned i = 0; i < 3; i++)
         targets[i] = (struct rpc_node_target){node_name(i), "127.0.0.1", 1};
-    fan(&x, targets, 3, 0);
+    fan_out(&x, targets, 3, 0);
     run_until(all_done, &x);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(x.codes[i], -ERR_AUTH);
@@ -503,7 +503,7 @@ static void fan_out_without_tokens(void **state)
 
     /* Freed inside done(), with another done() still to come. */
     x = (struct fanned){.free_after = 2};
-    fan(&x, targets, 3, 0);
+    fan_out(&x, targets, 3, 0);
     run_until(all_done, &x);
     settle();
     assert_int_equal(x.done, 2);
@@ -511,7 +511,7 @@ static void fan_out_without_tokens(void **state)
 
 /* A single target on this host is asked over its socket, where the kernel identifies the caller;
  * other cases use TCP. */
-static void fan_out_here(void **state)
+static void fan_out_includes_this_host(void **state)
 {
     struct rpc_server_options bend = {.audience = "n1"};
     struct served v = {.answer = answer_status};
@@ -522,7 +522,7 @@ static void fan_out_here(void **state)
 
     serve(&v, &bend);
     assert_int_equal(rpc_server_listen_unix(v.server, path, 0666, NULL), 0);
-    fan(&x, &here, 1, 0);
+    fan_out(&x, &here, 1, 0);
     run_until(all_done, &x);
     assert_int_equal(x.codes[0], 0);
     assert_true(str_starts(v.peer, "local uid "));
@@ -534,7 +534,7 @@ static void fan_out_here(void **state)
     assert_true(fd >= 0);
     here.fd = &fd;
     unlink(path);
-    fan(&x, &here, 1, 0);
+    fan_out(&x, &here, 1, 0);
     assert_int_equal(fd, -1);
     run_until(all_done, &x);
     assert_int_equal(x.codes[0], 0);
@@ -546,7 +546,7 @@ static void fan_out_here(void **state)
     minter_start("n0");
     x = (struct fanned){0};
     here = (struct rpc_node_target){"n1", "127.0.0.1", (uint16_t)v.port, .here = true};
-    fan(&x, &here, 1, 0);
+    fan_out(&x, &here, 1, 0);
     run_until(all_done, &x);
     assert_int_equal(x.codes[0], 0);
     assert_true(str_starts(v.peer, "127.0.0.1:"));
@@ -556,7 +556,7 @@ static void fan_out_here(void **state)
 
 /* A secret comes from the daemon that will be asked next, whose connection is kept; or from any
    daemon. */
-static void secrets_of_a_node(void **state)
+static void secrets_are_minted_for_nodes_and_the_controller(void **state)
 {
     uint8_t token[AUTH_TOKEN_SIZE];
     struct auth_key secret;
@@ -571,7 +571,7 @@ static void secrets_of_a_node(void **state)
     assert_int_equal(rpc_secret_new(&conf, NULL, token, &secret, NULL, NULL), 0);
 }
 
-static void fan_out_times_out(void **state)
+static void fan_out_ends_at_its_time_limit(void **state)
 {
     struct rpc_server_options bend = {.audience = "n0"};
     struct served v = {.answer = answer_status, .hold = true};
@@ -583,14 +583,14 @@ static void fan_out_times_out(void **state)
     unlink(socket_path);
     for (unsigned i = 0; i < 4; i++)
         targets[i] = (struct rpc_node_target){"n0", "127.0.0.1", (uint16_t)v.port};
-    fan(&x, targets, 4, 1);
+    fan_out(&x, targets, 4, 1);
     run_until(all_done, &x);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(x.codes[i], -ERR_TIMEOUT);
     rpc_fanout_free(x.f);
 
     x = (struct fanned){0}; /* freed while targets wait */
-    fan(&x, targets, 4, 0);
+    fan_out(&x, targets, 4, 0);
     v.requests = 0;
     run_until(was_asked, &v);
     rpc_fanout_free(x.f);
@@ -599,7 +599,7 @@ static void fan_out_times_out(void **state)
 
     v.hold = false;
     x = (struct fanned){.free_after = 1};
-    fan(&x, targets, 4, 0);
+    fan_out(&x, targets, 4, 0);
     run_until(all_done, &x);
     settle();
     assert_int_equal(x.done, 1);
@@ -611,23 +611,23 @@ static void fan_out_times_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(controller_down),
-        TEST(nobody_vouches),
-        TEST(local_and_tcp),
-        TEST(a_call_takes_the_connection_of_the_call_before),
+        TEST(unreachable_controllers_are_named),
+        TEST(call_fails_without_a_token_daemon),
+        TEST(call_works_locally_and_over_tcp),
+        TEST(call_reuses_the_connection_of_the_call_before),
         TEST(a_kept_connection_that_was_closed_is_replaced),
         TEST(a_refused_call_keeps_no_connection),
-        TEST(dead_address),
-        TEST(standby),
-        TEST(time_ends_in_a_round),
-        TEST(refusals_come_through),
-        TEST(limits_and_drops),
-        TEST(hangs),
-        TEST(fan_out),
-        TEST(fan_out_here),
-        TEST(secrets_of_a_node),
-        TEST(fan_out_without_tokens),
-        TEST(fan_out_times_out),
+        TEST(dead_address_leaves_time_for_the_others),
+        TEST(standby_is_passed_over_for_the_leader),
+        TEST(call_ends_at_its_time_limit),
+        TEST(refusal_reaches_the_caller),
+        TEST(timed_out_and_dropped_calls_are_ended),
+        TEST(hanging_first_controller_is_survived),
+        TEST(fan_out_names_the_node_that_fails),
+        TEST(fan_out_includes_this_host),
+        TEST(secrets_are_minted_for_nodes_and_the_controller),
+        TEST(fan_out_without_tokens_fails),
+        TEST(fan_out_ends_at_its_time_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 static const Pb__Empty nothing = PB__EMPTY__INIT;
 
-static void ping(struct raw *r)
+static void send_ping(struct raw *r)
 {
     struct made m;
     struct rpc_header h;
@@ -27,7 +27,7 @@ static bool was_refused(void *ctx)
 }
 
 /* Without a free descriptor the server pauses, and continues when there is one. */
-static void no_descriptors(void **state)
+static void server_pauses_without_free_descriptors(void **state)
 {
     struct served v = {0};
     struct rlimit before, tight;
@@ -48,13 +48,13 @@ static void no_descriptors(void **state)
     assert_int_equal(v.refused, 1); /* reported once, not repeatedly */
     assert_non_null(strstr(v.why, strerror(EMFILE)));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    ping(&r);
+    send_ping(&r);
     raw_close(&r);
     rpc_server_free(v.server);
 }
 
 /* A directory that belongs to a user is no place for a daemon's socket. */
-static void socket_directory(void **state)
+static void socket_directory_of_a_user_is_refused(void **state)
 {
     struct served v = {0};
     char theirs[120], path[140];
@@ -80,8 +80,8 @@ static void socket_directory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(no_descriptors),
-        TEST(socket_directory),
+        TEST(server_pauses_without_free_descriptors),
+        TEST(socket_directory_of_a_user_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void send_secret_request(struct rpc_test_result *r, int port, const struc
     rpc_keyed_call(loop, &ask, rpc_test_note_result, r);
 }
 
-static void call(struct rpc_test_result *r, int port)
+static void call_encrypted(struct rpc_test_result *r, int port)
 {
     send_secret_request(r, port, &key);
     run_until(is_true, &r->done);
@@ -69,7 +69,7 @@ static void take_call(struct raw *raw, int listener, struct rpc_test_result *r, 
     settle();
 }
 
-static void listener_gets_nothing_but_a_hello(void **state)
+static void passive_listener_sees_a_hello_only(void **state)
 {
 #define ANSWER(text)                                                                               \
     {                                                                                              \
@@ -131,7 +131,7 @@ static void recorded_answer_is_refused(void **state)
     rpc_channel_free(theirs.channel);
 }
 
-static void text_of_a_refusal_reaches_the_caller(void **state)
+static void refusal_text_reaches_the_caller(void **state)
 {
     static const struct {
         int code, expected;
@@ -162,7 +162,7 @@ static void text_of_a_refusal_reaches_the_caller(void **state)
     close(listener);
 }
 
-static void other_key_is_refused_by_the_server(void **state)
+static void caller_with_another_key_is_refused(void **state)
 {
     struct served v = {0};
     struct auth_key other;
@@ -180,7 +180,7 @@ static void other_key_is_refused_by_the_server(void **state)
 
 /* Both sides encrypt, or neither does; a server without encryption still accepts a caller that
  * encrypts. A caller never turns encryption off by itself. */
-static void modes_meet(void **state)
+static void encryption_modes_of_both_sides_are_combined(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
@@ -189,7 +189,7 @@ static void modes_meet(void **state)
     struct made m;
 
     serve(&v, NULL);
-    call(&r, v.port);
+    call_encrypted(&r, v.port);
     assert_int_equal(r.code, 0);
     make_request(&m, RPC_PING, &nothing.base, 1000, true);
     raw_tcp(&raw, v.port);
@@ -205,14 +205,14 @@ static void modes_meet(void **state)
     run_until(raw_has, &raw);
     assert_int_equal(v.requests, 2);
     raw_close(&raw);
-    call(&r, v.port); /* unencrypted */
+    call_encrypted(&r, v.port); /* unencrypted */
     assert_int_equal(r.code, 0);
     made_done(&m);
     rpc_server_free(v.server);
 }
 
 /* Every length around the size of a record, and every split of the stream. */
-static void records_come_in_any_pieces(void **state)
+static void records_are_accepted_in_any_pieces(void **state)
 {
     static const size_t lens[] = {0,     1,     2,     100,   16366, 16383,
                                   16384, 16385, 32767, 32768, 32769, 100000};
@@ -274,7 +274,7 @@ static void records_come_in_any_pieces(void **state)
 }
 
 /* An incomplete hello is closed after the same time as an incomplete frame. */
-static void slow_hello_is_cut(void **state)
+static void slow_hello_is_disconnected(void **state)
 {
     static const char half[] = "SLUI\x01\0\0\0\x20\0\0\0\x50\0\0";
     struct served v = {0};
@@ -298,13 +298,13 @@ static void slow_hello_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(listener_gets_nothing_but_a_hello),
+        TEST(passive_listener_sees_a_hello_only),
         TEST(recorded_answer_is_refused),
-        TEST(text_of_a_refusal_reaches_the_caller),
-        TEST(other_key_is_refused_by_the_server),
-        TEST(modes_meet),
-        TEST(records_come_in_any_pieces),
-        TEST(slow_hello_is_cut),
+        TEST(refusal_text_reaches_the_caller),
+        TEST(caller_with_another_key_is_refused),
+        TEST(encryption_modes_of_both_sides_are_combined),
+        TEST(records_are_accepted_in_any_pieces),
+        TEST(slow_hello_is_disconnected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

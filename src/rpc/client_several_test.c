@@ -7,7 +7,7 @@
 #include "rpc/reply.h"
 #include "rpc/rpc_test_client.h"
 
-static void second_controller(void **state)
+static void second_controller_answers_if_the_first_is_down(void **state)
 {
     struct served v = {0};
 
@@ -45,7 +45,7 @@ static void serve_second(struct served *v, const struct served *first)
     conf.controllers.len = 2;
 }
 
-static void standby(void **state)
+static void standby_is_passed_over_for_the_leader(void **state)
 {
     struct served backup = {.answer = refuse_as_standby}, leader = {0};
     struct job j = new_job();
@@ -81,7 +81,7 @@ static void lead_at_third(struct served *v, const struct rpc_request *r)
 }
 
 /* A command that starts while the backup waits is answered after the takeover. */
-static void takes_over_meanwhile(void **state)
+static void standby_that_takes_over_answers_the_call(void **state)
 {
     struct served v = {.answer = lead_at_third};
     struct job j = new_job();
@@ -94,7 +94,7 @@ static void takes_over_meanwhile(void **state)
 }
 
 /* The first controller hangs, the second has taken over. */
-static void hangs_replaced(void **state)
+static void replaced_hanging_leader_is_left(void **state)
 {
     struct served first = {.hold = true}, second = {0};
 
@@ -139,7 +139,7 @@ static void not_me(struct served *v, const struct rpc_request *r)
 
 /* The first controller is slow: the client waits for its answer and sends the request to no
    other. */
-static void hangs_and_leads(void **state)
+static void hanging_leader_is_awaited(void **state)
 {
     struct served first = {.answer = note_call}, second = {.answer = not_me};
 
@@ -189,7 +189,7 @@ static void after_the_first(struct served *v, const struct rpc_request *r)
     rpc_reply_error(slow->server, slow_call, -ERR_NO_JOB, "late");
     loop_timer_set(late_ping, 1);
 }
-static void answers_meanwhile(void **state)
+static void late_answer_of_the_first_controller_counts(void **state)
 {
     struct served first = {.answer = note_call}, second = {.answer = after_the_first};
 
@@ -221,7 +221,7 @@ static void vouch_once(struct served *v, const struct rpc_request *r)
     else if (vouched++ == 0)
         rpc_answer_mint(v->server, r, 60000);
 }
-static void time_ends_in_a_round(void **state)
+static void call_ends_at_its_time_limit(void **state)
 {
     struct served v = {.answer = vouch_once};
 
@@ -250,7 +250,7 @@ static void refuse_until_late(struct served *v, const struct rpc_request *r)
     else if (loop_mono_ms() < silent_from_ms)
         rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
 }
-static void sends_nothing_late(void **state)
+static void no_request_is_sent_after_the_time_limit(void **state)
 {
     struct served v = {.answer = refuse_until_late};
     struct job j = new_job();
@@ -275,7 +275,7 @@ static void standby_then_silent(struct served *v, const struct rpc_request *r)
     else if (v->requests == 1)
         rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
 }
-static void falls_silent(void **state)
+static void standby_that_stops_answering_times_out(void **state)
 {
     struct served v = {.answer = standby_then_silent};
     struct job j = new_job();
@@ -298,7 +298,7 @@ static void hang_up(struct served *v, const struct rpc_request *r)
     else
         rpc_reply_error(v->server, r->call, -ERR_CLOSED, "gone");
 }
-static void dies_meanwhile(void **state)
+static void call_moves_on_if_the_controller_dies(void **state)
 {
     struct served first = {.answer = hang_up}, second = {0};
 
@@ -355,7 +355,7 @@ static void make_change(struct served *v, const struct rpc_request *r)
 
 /* A change that a daemon has not read completely is sent to the next daemon; a change that it has
  * read may have been executed. */
-static void closed_unread(void **state)
+static void connection_closed_before_the_request_was_read_moves_on(void **state)
 {
     static const struct {
         size_t takes, controllers;
@@ -402,12 +402,17 @@ static void closed_unread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(second_controller),    TEST(standby),
-        TEST(takes_over_meanwhile), TEST(hangs_replaced),
-        TEST(hangs_and_leads),      TEST(answers_meanwhile),
-        TEST(time_ends_in_a_round), TEST(sends_nothing_late),
-        TEST(falls_silent),         TEST(dies_meanwhile),
-        TEST(closed_unread),
+        TEST(second_controller_answers_if_the_first_is_down),
+        TEST(standby_is_passed_over_for_the_leader),
+        TEST(standby_that_takes_over_answers_the_call),
+        TEST(replaced_hanging_leader_is_left),
+        TEST(hanging_leader_is_awaited),
+        TEST(late_answer_of_the_first_controller_counts),
+        TEST(call_ends_at_its_time_limit),
+        TEST(no_request_is_sent_after_the_time_limit),
+        TEST(standby_that_stops_answering_times_out),
+        TEST(call_moves_on_if_the_controller_dies),
+        TEST(connection_closed_before_the_request_was_read_moves_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include "proto/job.pb-c.h"
 
-static void controller_down(void **state)
+static void unreachable_controller_is_named(void **state)
 {
     struct served v = {0};
     char want[256];
@@ -36,7 +36,7 @@ static void controller_down(void **state)
     }
 }
 
-static void unknown_host(void **state)
+static void unknown_host_is_reported(void **state)
 {
     struct job j = new_job();
 
@@ -49,7 +49,7 @@ static void unknown_host(void **state)
 }
 
 /* An address that does not answer leaves the others, and the call, their time. */
-static void dead_address(void **state)
+static void dead_address_leaves_time_for_the_others(void **state)
 {
     struct served v = {0};
     struct job j = new_job();
@@ -70,7 +70,7 @@ static void dead_address(void **state)
     rpc_server_free(v.server);
 }
 
-static void nobody_vouches(void **state)
+static void call_fails_without_a_token_daemon(void **state)
 {
     struct served v = {0};
     struct job j = new_job();
@@ -89,7 +89,7 @@ static void nobody_vouches(void **state)
     rpc_server_free(v.server);
 }
 
-static void local_call(void **state)
+static void call_over_the_local_socket_succeeds(void **state)
 {
     struct served v = {0};
     struct job j = new_job();
@@ -104,7 +104,7 @@ static void local_call(void **state)
     rpc_server_free(v.server);
 }
 
-static void tcp_call(void **state)
+static void call_over_tcp_succeeds(void **state)
 {
     struct served v = {0};
     char first[128];
@@ -129,7 +129,7 @@ static void tcp_call(void **state)
 
 /* Another user may have created a socket first: a socket of an untrusted server is used neither
  * for requests nor for tokens. */
-static void untrusted_socket(void **state)
+static void socket_of_another_user_is_not_used(void **state)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
     struct job j = new_job();
@@ -153,7 +153,7 @@ static void untrusted_socket(void **state)
     rpc_client_free(j.client);
 }
 
-static void stale_socket(void **state)
+static void stale_socket_is_passed_over(void **state)
 {
     struct served v = {0};
     struct job j = new_job();
@@ -177,7 +177,7 @@ static void stale_socket(void **state)
 }
 
 /* A node daemon that hangs must not keep a command from getting a token from another daemon. */
-static void minter_hangs(void **state)
+static void hanging_token_daemon_is_passed_over(void **state)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
     struct served v = {0};
@@ -204,7 +204,7 @@ static void answer_error(struct served *v, const struct rpc_request *r)
     rpc_reply_error(v->server, r->call, -ERR_NO_PARTITION, "no partition \"gpu\"; there is: debug");
 }
 
-static void refusals_come_through(void **state)
+static void refusal_reaches_the_caller(void **state)
 {
     struct served v = {.answer = answer_error};
     struct job j = new_job();
@@ -221,7 +221,7 @@ static void refusals_come_through(void **state)
     rpc_server_free(v.server);
 }
 
-static void times_out(void **state)
+static void call_times_out(void **state)
 {
     struct served v = {.hold = true};
     struct job j = new_job();
@@ -268,7 +268,7 @@ static struct err close_while_waiting(enum rpc_number rpc)
 
 /* The server is killed while it handles a request: for a read-only request the client reports that
  * no controller answers; a change may have been executed. */
-static void closed_while_waiting(void **state)
+static void closed_connection_is_reported(void **state)
 {
     struct err err = close_while_waiting(RPC_PING);
     char want[320];
@@ -289,7 +289,7 @@ static void closed_while_waiting(void **state)
     assert_string_equal(err.text, want);
 }
 
-static void survives_a_restart(void **state)
+static void client_reconnects_after_a_restart(void **state)
 {
     struct served v = {0};
     struct job j = new_job();
@@ -303,7 +303,7 @@ static void survives_a_restart(void **state)
     rpc_client_free(j.client);
 }
 
-static void too_big_a_request(void **state)
+static void oversized_request_is_refused(void **state)
 {
     Pb__ConfigRequest ask = PB__CONFIG_REQUEST__INIT;
     struct served v = {0};
@@ -344,7 +344,7 @@ static void answer_parts(struct served *v, const struct rpc_request *r)
         rpc_reply_bytes(v->server, r->call, body.data, body.len, false);
 }
 
-static void streams(void **state)
+static void reply_in_parts_is_received(void **state)
 {
     struct served v = {.answer = answer_parts};
     struct job j = new_job();
@@ -405,7 +405,7 @@ static void liar_accept(void *ctx, int fd, unsigned ready)
     l->got_watch = loop_fd_new(loop, l->got, LOOP_READ, liar_read, l);
 }
 
-static void lies(void **state)
+static void false_replies_are_refused(void **state)
 {
     static const struct {
         struct rpc_header h;
@@ -469,7 +469,7 @@ static void lies(void **state)
 
 /* An impostor that does not know the key listens at a stopped controller's address, and sends
    plausible answers. */
-static void impostor(void **state)
+static void server_without_the_key_is_refused(void **state)
 {
     static const char good[] = "\x0a\x01h\x10\x01"; /* a PING's: it leads */
     struct rpc_header h = {.version = 1, .rpc = RPC_PING, .flags = RPC_FLAG_REPLY, .id = 1};
@@ -516,23 +516,23 @@ static void impostor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(controller_down),
-        TEST(unknown_host),
-        TEST(dead_address),
-        TEST(nobody_vouches),
-        TEST(untrusted_socket),
-        TEST(stale_socket),
-        TEST(lies),
-        TEST(impostor),
-        TEST(local_call),
-        TEST(tcp_call),
-        TEST(minter_hangs),
-        TEST(refusals_come_through),
-        TEST(times_out),
-        TEST(closed_while_waiting),
-        TEST(survives_a_restart),
-        TEST(too_big_a_request),
-        TEST(streams),
+        TEST(unreachable_controller_is_named),
+        TEST(unknown_host_is_reported),
+        TEST(dead_address_leaves_time_for_the_others),
+        TEST(call_fails_without_a_token_daemon),
+        TEST(socket_of_another_user_is_not_used),
+        TEST(stale_socket_is_passed_over),
+        TEST(false_replies_are_refused),
+        TEST(server_without_the_key_is_refused),
+        TEST(call_over_the_local_socket_succeeds),
+        TEST(call_over_tcp_succeeds),
+        TEST(hanging_token_daemon_is_passed_over),
+        TEST(refusal_reaches_the_caller),
+        TEST(call_times_out),
+        TEST(closed_connection_is_reported),
+        TEST(client_reconnects_after_a_restart),
+        TEST(oversized_request_is_refused),
+        TEST(reply_in_parts_is_received),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

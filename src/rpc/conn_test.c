@@ -117,7 +117,7 @@ static void test_one_large_buffer_serves_all_connections(void **state)
     pairs_done(&p);
 }
 
-static void test_a_spare_buffer_goes_with_its_owner(void **state)
+static void test_spare_buffer_is_freed_with_its_owner(void **state)
 {
     struct pairs p;
 
@@ -135,7 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_large_buffer_serves_all_connections, world_setup,
                                         world_teardown),
-        cmocka_unit_test_setup_teardown(test_a_spare_buffer_goes_with_its_owner, world_setup,
+        cmocka_unit_test_setup_teardown(test_spare_buffer_is_freed_with_its_owner, world_setup,
                                         world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

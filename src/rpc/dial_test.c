@@ -13,7 +13,7 @@
 
 /* Which address is tried, and how long, if each address does not answer ('s') or fails at once
  * ('f'): the last one gets enough time, and the total does not exceed the limit. */
-static void shares(void **state)
+static void addresses_share_the_time_limit(void **state)
 {
     static const struct {
         const char *addresses;
@@ -58,6 +58,6 @@ static void shares(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shares)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(addresses_share_the_time_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static bool both_asked(void *ctx)
 
 /* Two requests and a part of a third, then the caller's end of data: it gets both replies however
  * late, and then the end. */
-static void half_closed(void **state)
+static void half_closed_caller_gets_its_replies(void **state)
 {
     for (int local = 0; local < 2; local++) {
         struct served v = {.hold = true};
@@ -71,7 +71,7 @@ static void half_closed(void **state)
 }
 
 /* A pipeline of replies larger than the socket's buffer arrives completely. */
-static void half_closed_pipeline(void **state)
+static void half_closed_pipeline_is_answered_in_order(void **state)
 {
     enum { COUNT = 60, PART = 100000 };
     for (int local = 0; local < 2; local++) {
@@ -109,7 +109,7 @@ static void half_closed_pipeline(void **state)
 
 /* A gone caller is not a half-closed one: a local caller that closes after its requests, and a TCP
  * caller that is reset, wait for nothing. */
-static void half_closed_then_gone(void **state)
+static void half_closed_caller_that_disconnects_is_dropped(void **state)
 {
     for (int local = 0; local < 2; local++) {
         struct served v = {.hold = true};
@@ -137,9 +137,9 @@ static void half_closed_then_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(half_closed),
-        TEST(half_closed_pipeline),
-        TEST(half_closed_then_gone),
+        TEST(half_closed_caller_gets_its_replies),
+        TEST(half_closed_pipeline_is_answered_in_order),
+        TEST(half_closed_caller_that_disconnects_is_dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

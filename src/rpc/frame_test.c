@@ -15,7 +15,7 @@ static const struct rpc_header good = {.version = RPC_VERSION,
                                        .body_len = 1000,
                                        .id = 0x0123456789abcdef};
 
-static int unpack(const uint8_t *bytes, uint32_t max, struct err *err)
+static int unpack_header(const uint8_t *bytes, uint32_t max, struct err *err)
 {
     struct rpc_header h, before;
     int rc;
@@ -28,7 +28,7 @@ static int unpack(const uint8_t *bytes, uint32_t max, struct err *err)
     return rc;
 }
 
-static void fields(void **state)
+static void invalid_header_fields_are_refused(void **state)
 {
     static const struct {
         struct rpc_header h;
@@ -69,12 +69,12 @@ static void fields(void **state)
         uint8_t bytes[RPC_HEADER_SIZE];
         struct err err = {0};
         rpc_header_pack(&rows[i].h, bytes);
-        assert_int_equal(unpack(bytes, 4096, &err), rows[i].code);
+        assert_int_equal(unpack_header(bytes, 4096, &err), rows[i].code);
         assert_int_equal(err.code, rows[i].code);
     }
 }
 
-static void magic(void **state)
+static void wrong_magic_is_refused(void **state)
 {
     uint8_t bytes[RPC_HEADER_SIZE];
 
@@ -82,14 +82,14 @@ static void magic(void **state)
     assert_memory_equal(bytes, "SLUI", 4);
     for (int bit = 0; bit < 32; bit++) {
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        assert_int_equal(unpack(bytes, RPC_BODY_MAX, NULL), -ERR_PROTOCOL);
+        assert_int_equal(unpack_header(bytes, RPC_BODY_MAX, NULL), -ERR_PROTOCOL);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-    assert_int_equal(unpack(bytes, RPC_BODY_MAX, NULL), 0);
+    assert_int_equal(unpack_header(bytes, RPC_BODY_MAX, NULL), 0);
 }
 
 /* The bytes are part of the protocol: another machine must read them. */
-static void layout(void **state)
+static void header_layout_is_fixed(void **state)
 {
     static const uint8_t want[RPC_HEADER_SIZE] = {'S',  'L',  'U',  'I',  1,    0,    2,    0,
                                                   0,    0,    0,    1,    0xe8, 3,    0,    0,
@@ -104,7 +104,7 @@ static void layout(void **state)
                 h.token_len == good.token_len && h.body_len == good.body_len && h.id == good.id);
 }
 
-static void hash_covers_everything(void **state)
+static void hash_covers_header_and_body(void **state)
 {
     struct rpc_header h = good;
     uint8_t body[16] = "0123456789abcde", want[AUTH_HASH_SIZE], got[AUTH_HASH_SIZE];
@@ -132,7 +132,7 @@ static void hash_covers_everything(void **state)
     assert_memory_not_equal(got, want, sizeof(got));
 }
 
-static void errors(void **state)
+static void error_replies_are_packed_and_parsed(void **state)
 {
     _cleanup_str_ struct str body = STR_INIT, big = STR_INIT;
     struct err err = {0};
@@ -165,9 +165,11 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields), cmocka_unit_test(magic),
-        cmocka_unit_test(layout), cmocka_unit_test(hash_covers_everything),
-        cmocka_unit_test(errors),
+        cmocka_unit_test(invalid_header_fields_are_refused),
+        cmocka_unit_test(wrong_magic_is_refused),
+        cmocka_unit_test(header_layout_is_fixed),
+        cmocka_unit_test(hash_covers_header_and_body),
+        cmocka_unit_test(error_replies_are_packed_and_parsed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

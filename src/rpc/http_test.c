@@ -12,7 +12,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static int parse(const char *text, struct rpc_http *r)
+static int parse_request(const char *text, struct rpc_http *r)
 {
     return rpc_http_parse(text, strlen(text), r);
 }
@@ -35,7 +35,7 @@ static void requests_have_a_path_and_a_query(void **state)
 
     for (size_t i = 0; i < COUNT(rows); i++) {
         assert_true(rpc_http_begins(rows[i].text, strlen(rows[i].text)));
-        assert_int_equal(parse(rows[i].text, &r), RPC_HTTP_OK);
+        assert_int_equal(parse_request(rows[i].text, &r), RPC_HTTP_OK);
         assert_string_equal(r.path, rows[i].path);
         assert_string_equal(r.query, rows[i].query);
         assert_int_equal(r.head, rows[i].head);
@@ -66,7 +66,7 @@ static void refused_requests_have_a_status(void **state)
     (void)state;
 
     for (size_t i = 0; i < COUNT(rows); i++)
-        assert_int_equal(parse(rows[i].text, &r), rows[i].status);
+        assert_int_equal(parse_request(rows[i].text, &r), rows[i].status);
 }
 
 static void requests_are_bounded(void **state)
@@ -95,7 +95,7 @@ static void requests_are_bounded(void **state)
     assert_int_equal(rpc_http_parse(headers.data, headers.len, &r), 414);
 }
 
-static void frames_are_no_requests(void **state)
+static void frames_are_not_taken_for_http(void **state)
 {
     (void)state;
     assert_false(rpc_http_begins("SLUI....", 8));
@@ -104,7 +104,7 @@ static void frames_are_no_requests(void **state)
     assert_true(rpc_http_begins("PUT /", 5));
 }
 
-static void answers_end_with_the_connection(void **state)
+static void http_answer_ends_with_the_connection(void **state)
 {
     struct rpc_http r = {0};
     struct rpc_http_answer a = {.status = 200};
@@ -131,8 +131,8 @@ static void answers_end_with_the_connection(void **state)
     assert_non_null(strstr(str_cstr(&other), "\r\n\r\nSee Other\n"));
 }
 
-static void probe(const struct rpc_http_probes *p, const char *path, const char *query, int status,
-                  const char *body)
+static void check_probe(const struct rpc_http_probes *p, const char *path, const char *query,
+                        int status, const char *body)
 {
     struct rpc_http_answer a = {.status = 404};
     struct rpc_http r = {0};
@@ -151,17 +151,17 @@ static void probes_tell_whether_a_daemon_is_ready(void **state)
         .daemon = "slurmd", .is_ready = true, .check = "registration", .why = "it is not there"};
     (void)state;
 
-    probe(&p, "/", "", 200, "slurmd endpoints:\n/healthz\n/livez\n/readyz\n");
-    probe(&p, "/healthz", "", 200, "ok\n");
-    probe(&p, "/livez", "", 200, "ok\n");
-    probe(&p, "/readyz", "", 200, "slurmd is ready\n");
-    probe(&p, "/readyz", "verbose", 200, "[+] registration: ok\nslurmd is ready\n");
-    probe(&p, "/metrics", "", 404, "");
+    check_probe(&p, "/", "", 200, "slurmd endpoints:\n/healthz\n/livez\n/readyz\n");
+    check_probe(&p, "/healthz", "", 200, "ok\n");
+    check_probe(&p, "/livez", "", 200, "ok\n");
+    check_probe(&p, "/readyz", "", 200, "slurmd is ready\n");
+    check_probe(&p, "/readyz", "verbose", 200, "[+] registration: ok\nslurmd is ready\n");
+    check_probe(&p, "/metrics", "", 404, "");
     p.is_ready = false;
-    probe(&p, "/healthz", "", 200, "ok\n");
-    probe(&p, "/readyz", "", 503, "slurmd is not ready: it is not there\n");
-    probe(&p, "/readyz", "verbose", 503,
-          "[-] registration: it is not there\nslurmd is not ready: it is not there\n");
+    check_probe(&p, "/healthz", "", 200, "ok\n");
+    check_probe(&p, "/readyz", "", 503, "slurmd is not ready: it is not there\n");
+    check_probe(&p, "/readyz", "verbose", 503,
+                "[-] registration: it is not there\nslurmd is not ready: it is not there\n");
 }
 
 int main(void)
@@ -170,8 +170,8 @@ int main(void)
         cmocka_unit_test(requests_have_a_path_and_a_query),
         cmocka_unit_test(refused_requests_have_a_status),
         cmocka_unit_test(requests_are_bounded),
-        cmocka_unit_test(frames_are_no_requests),
-        cmocka_unit_test(answers_end_with_the_connection),
+        cmocka_unit_test(frames_are_not_taken_for_http),
+        cmocka_unit_test(http_answer_ends_with_the_connection),
         cmocka_unit_test(probes_tell_whether_a_daemon_is_ready),
     };
 

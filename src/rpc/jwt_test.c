@@ -90,7 +90,7 @@ static void send_request(struct rpc_test_result *r, enum rpc_number rpc,
     rpc_async_controller(loop, &conf, rpc, request, 0, rpc_test_note_result, r);
 }
 
-static void call(struct rpc_test_result *r)
+static void call_with_token(struct rpc_test_result *r)
 {
     send_request(r, RPC_PING, &nothing.base);
     run_until(is_true, &r->done);
@@ -98,7 +98,7 @@ static void call(struct rpc_test_result *r)
 }
 
 /* The local socket exists, where the kernel would report this process's user. */
-static void request_is_of_the_user_of_the_token(void **state)
+static void request_acts_as_the_user_of_the_token(void **state)
 {
     static const struct {
         const char *user;
@@ -117,7 +117,7 @@ static void request_is_of_the_user_of_the_token(void **state)
         struct rpc_test_result r;
         rpc_set_encryption(i % 2); /* without, such callers encrypt all the same */
         use_token(cases[n].user, LIFE_SEC);
-        call(&r);
+        call_with_token(&r);
         assert_int_equal(r.code, 0);
         assert_int_equal(v.who.uid, cases[n].uid);
         assert_int_equal(v.who.gid, 100);
@@ -129,7 +129,7 @@ static void request_is_of_the_user_of_the_token(void **state)
     rpc_server_free(v.server);
 }
 
-static void refused_tokens_are_answered_and_told(void **state)
+static void refused_tokens_are_answered_and_logged(void **state)
 {
     static const struct {
         const char *user;
@@ -147,7 +147,7 @@ static void refused_tokens_are_answered_and_told(void **state)
     serve_tokens(&v);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         use_token(cases[i].user, cases[i].life_sec);
-        call(&r);
+        call_with_token(&r);
         assert_int_equal(r.code, cases[i].code);
         assert_non_null(strstr(r.err.text, cases[i].why));
         assert_int_equal(v.refused, i + 1);
@@ -156,11 +156,11 @@ static void refused_tokens_are_answered_and_told(void **state)
     auth_jwt_key_from_bytes("another key for tokens..........", 32, &other);
     v.server->jwt.key = v.server->keys.jwt = &other;
     use_token("alice", LIFE_SEC);
-    call(&r);
+    call_with_token(&r);
     assert_int_equal(r.code, -ERR_AUTH);
     assert_non_null(strstr(r.err.text, "is not signed with this cluster's key"));
     v.server->jwt.key = v.server->keys.jwt = NULL;
-    call(&r);
+    call_with_token(&r);
     assert_int_equal(r.code, -ERR_AUTH);
     assert_non_null(strstr(r.err.text, "AuthAltTypes=auth/jwt"));
     assert_int_equal(v.refused, 4);
@@ -169,7 +169,7 @@ static void refused_tokens_are_answered_and_told(void **state)
 }
 
 /* Neither token is sent, and no message contains its text. */
-static void malformed_token_stays_at_home(void **state)
+static void malformed_token_is_not_sent(void **state)
 {
     static const char *const tokens[] = {"", "daemon", "a.b.c", "eyJhbGciOiJub25lIn0.eyJ9."};
     struct served v = {0};
@@ -178,7 +178,7 @@ static void malformed_token_stays_at_home(void **state)
     for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
         struct rpc_test_result r;
         setenv("SLURM_JWT", tokens[i], 1);
-        call(&r);
+        call_with_token(&r);
         assert_int_equal(r.code, -ERR_AUTH);
         assert_non_null(strstr(r.err.text, "SLURM_JWT: "));
         assert_true(strlen(tokens[i]) < 8 || !strstr(r.err.text, tokens[i]));
@@ -188,7 +188,7 @@ static void malformed_token_stays_at_home(void **state)
     rpc_server_free(v.server);
 }
 
-static void user_is_looked_up_before_anything_is_read(void **state)
+static void user_is_looked_up_before_the_request_is_read(void **state)
 {
     static const char *const users[] = {"alice", "mallory"};
     struct served v = {0};
@@ -215,7 +215,7 @@ static void user_is_looked_up_before_anything_is_read(void **state)
     rpc_server_free(v.server);
 }
 
-static void caller_that_waits_for_its_user_may_go(void **state)
+static void caller_may_disconnect_during_the_user_lookup(void **state)
 {
     struct served v = {0};
     struct rpc_async *a;
@@ -521,7 +521,7 @@ static void only_callers_whose_users_are_unknown_wait_for_names(void **state)
 }
 
 /* The lookup may take longer than a stranger may wait, but not for ever. */
-static void look_up_of_a_user_may_take_its_time(void **state)
+static void user_lookup_may_take_long(void **state)
 {
     struct served v = {0};
     struct bearer b;
@@ -622,7 +622,7 @@ static void signature_and_request_are_not_sent_first(void **state)
 }
 
 /* A recorded or altered hello proves nothing; every bit of it is checked. */
-static void each_bit_of_a_hello_counts(void **state)
+static void hello_with_any_flipped_bit_is_refused(void **state)
 {
     const struct rpc_channel_keys keys = {.cluster = &key, .jwt = &jwt_key};
     _cleanup_str_ struct str token = STR_INIT, hello = STR_INIT;
@@ -682,21 +682,21 @@ static void large_token_is_refused_by_its_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(request_is_of_the_user_of_the_token),
-        TEST(refused_tokens_are_answered_and_told),
-        TEST(malformed_token_stays_at_home),
-        TEST(user_is_looked_up_before_anything_is_read),
-        TEST(caller_that_waits_for_its_user_may_go),
+        TEST(request_acts_as_the_user_of_the_token),
+        TEST(refused_tokens_are_answered_and_logged),
+        TEST(malformed_token_is_not_sent),
+        TEST(user_is_looked_up_before_the_request_is_read),
+        TEST(caller_may_disconnect_during_the_user_lookup),
         TEST(connection_carries_requests_of_its_user_until_the_token_expires),
         TEST(held_follower_is_refused_when_its_token_expires_or_its_user_is_removed),
         TEST(held_request_is_answered_after_its_token_has_expired),
         TEST(follower_is_refused_beside_a_request_that_is_answered),
         TEST(open_connection_carries_no_request_of_a_user_who_is_removed),
         TEST(only_callers_whose_users_are_unknown_wait_for_names),
-        TEST(look_up_of_a_user_may_take_its_time),
+        TEST(user_lookup_may_take_long),
         TEST(connection_of_a_user_carries_nothing_else),
         TEST(signature_and_request_are_not_sent_first),
-        TEST(each_bit_of_a_hello_counts),
+        TEST(hello_with_any_flipped_bit_is_refused),
         TEST(large_token_is_refused_by_its_header),
     };
 

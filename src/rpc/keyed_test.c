@@ -27,7 +27,8 @@ static struct rpc_keyed *begin_keyed_call(struct rpc_test_result *r, int port, e
     return rpc_keyed_call(loop, &ask, rpc_test_note_result, r);
 }
 
-static void call(struct rpc_test_result *r, int port, enum rpc_number rpc, int64_t timeout_ms)
+static void call_with_key(struct rpc_test_result *r, int port, enum rpc_number rpc,
+                          int64_t timeout_ms)
 {
     begin_keyed_call(r, port, rpc, timeout_ms);
     run_until(is_true, &r->done);
@@ -40,7 +41,7 @@ static void answer_error(struct served *v, const struct rpc_request *r)
     rpc_reply_error(v->server, r->call, -ERR_STANDBY, "not I");
 }
 
-static void calls(void **state)
+static void keyed_calls_succeed(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
@@ -48,32 +49,32 @@ static void calls(void **state)
 
     serve(&v, NULL);
     snprintf(where, sizeof(where), "127.0.0.1:%d: ", v.port);
-    call(&r, v.port, RPC_PING, 10000);
+    call_with_key(&r, v.port, RPC_PING, 10000);
     assert_int_equal(r.code, 0);
     assert_int_equal(v.who.uid, geteuid());
     assert_int_equal(v.requests, 1);
 
     v.answer = answer_error;
-    call(&r, v.port, RPC_PING, 10000);
+    call_with_key(&r, v.port, RPC_PING, 10000);
     assert_int_equal(r.code, -ERR_STANDBY);
     assert_memory_equal(r.err.text, where, strlen(where));
     assert_non_null(strstr(r.err.text, "not I"));
 
     v.answer = NULL;
     v.hold = true;
-    call(&r, v.port, RPC_PING, 1);
+    call_with_key(&r, v.port, RPC_PING, 1);
     assert_int_equal(r.code, -ERR_TIMEOUT);
     assert_memory_equal(r.err.text, where, strlen(where));
 
     rpc_keyed_drop(begin_keyed_call(&r, v.port, RPC_PING, 10000));
     rpc_server_free(v.server);
-    call(&r, v.port, RPC_PING, 10000);
+    call_with_key(&r, v.port, RPC_PING, 10000);
     assert_int_equal(r.code, -ERR_CONNECT);
     assert_memory_equal(r.err.text, where, strlen(where));
     rpc_keyed_drop(NULL);
 }
 
-static void wrong_key(void **state)
+static void wrong_key_is_refused(void **state)
 {
     struct auth_key other;
     struct served v = {0};
@@ -82,7 +83,7 @@ static void wrong_key(void **state)
     serve(&v, NULL);
     auth_key_from_bytes("the key of another cluster......", 32, &other);
     with = &other;
-    call(&r, v.port, RPC_PING, 10000);
+    call_with_key(&r, v.port, RPC_PING, 10000);
     with = &key;
     assert_int_equal(r.code, -ERR_AUTH);
     assert_int_equal(v.requests, 0);
@@ -90,13 +91,13 @@ static void wrong_key(void **state)
 }
 
 /* Knowing the key does not make a caller an administrator: the user in the token counts. */
-static void rights(void **state)
+static void rights_follow_the_user_of_the_token(void **state)
 {
     struct served v = {0};
     struct rpc_test_result r;
 
     serve(&v, NULL);
-    call(&r, v.port, RPC_CTLD_YIELD, 10000);
+    call_with_key(&r, v.port, RPC_CTLD_YIELD, 10000);
     if (geteuid() == 0) {
         assert_int_equal(r.code, -ERR_PROTOCOL); /* an empty one is malformed */
     } else {
@@ -111,7 +112,7 @@ static bool holds_two(void *ctx)
     return ((struct served *)ctx)->requests == 2;
 }
 
-static void open_calls_fail(void **state)
+static void open_calls_fail_with_the_connection(void **state)
 {
     struct served v = {.hold = true};
     struct rpc_test_result r[2];
@@ -126,12 +127,12 @@ static void open_calls_fail(void **state)
         assert_int_equal(r[i].code, -ERR_STANDBY);
     }
     v.hold = false;
-    call(&r[0], v.port, RPC_PING, 10000);
+    call_with_key(&r[0], v.port, RPC_PING, 10000);
     assert_int_equal(r[0].code, 0);
     rpc_server_free(v.server);
 }
 
-static void old_tokens(void **state)
+static void token_minted_before_distrust_is_refused(void **state)
 {
     struct rpc_header h = {.version = RPC_VERSION, .rpc = RPC_PING, .token_len = AUTH_TOKEN_SIZE};
     struct auth_identity who = {.host = "test"};
@@ -155,7 +156,7 @@ static void old_tokens(void **state)
     assert_int_equal(rpc_error_unpack(body.data, body.len, &why), -ERR_REPLAY);
     raw_close(&raw);
     assert_int_equal(v.requests, 0);
-    call(&r, v.port, RPC_PING, 10000);
+    call_with_key(&r, v.port, RPC_PING, 10000);
     assert_int_equal(r.code, 0);
     rpc_server_free(v.server);
 }
@@ -165,7 +166,11 @@ static void old_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(calls), TEST(wrong_key), TEST(rights), TEST(open_calls_fail), TEST(old_tokens),
+        TEST(keyed_calls_succeed),
+        TEST(wrong_key_is_refused),
+        TEST(rights_follow_the_user_of_the_token),
+        TEST(open_calls_fail_with_the_connection),
+        TEST(token_minted_before_distrust_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void make_more(struct str *out, struct rpc_seal *seal, uint64_t id, const
     rpc_frame_append(out, &h, mac, body.data);
 }
 
-static void in_order(void **state)
+static void further_frames_arrive_in_order(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     struct rpc_seal seal;
@@ -128,7 +128,7 @@ static void in_order(void **state)
 }
 
 /* Altered, repeated, for another request, of a stranger: always refused. */
-static void forged(void **state)
+static void forged_further_frames_are_refused(void **state)
 {
     for (unsigned kind = 0; kind < 4; kind++) {
         _cleanup_str_ struct str bytes = STR_INIT;
@@ -167,7 +167,7 @@ static void forged(void **state)
 }
 
 /* A handler that does not expect further frames refuses them. */
-static void not_wanted(void **state)
+static void unexpected_further_frames_are_refused(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     struct served plain = {.hold = true};
@@ -206,7 +206,7 @@ static void on_answered(void *ctx, int code, const void *answer, size_t len)
     snprintf(got.text, sizeof(got.text), "%.*s", code ? (int)len : 0, (const char *)answer);
 }
 
-static void inside(void **state)
+static void inner_calls_have_the_rights_of_their_user(void **state)
 {
     static const struct {
         unsigned rpc, roles;
@@ -296,7 +296,7 @@ static void asker_close(struct asker *a)
 }
 
 /* Calls with equal requests get equal replies, whichever of them are left. */
-static void same(void **state)
+static void equal_requests_get_equal_replies(void **state)
 {
     struct asker stays, goes;
     uint64_t calls[20];
@@ -361,7 +361,7 @@ static bool talk_over(void *ctx)
     return lasts + failures > 0;
 }
 
-static void talks(void **state)
+static void talk_ends_with_an_answer_or_a_failure(void **state)
 {
     for (unsigned kind = 0; kind < 3; kind++) {
         struct rpc_talk_events events = {.on_answer = talk_answer, .on_failed = talk_failed};
@@ -410,7 +410,12 @@ static void talks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(in_order), TEST(forged), TEST(not_wanted), TEST(inside), TEST(same), TEST(talks),
+        TEST(further_frames_arrive_in_order),
+        TEST(forged_further_frames_are_refused),
+        TEST(unexpected_further_frames_are_refused),
+        TEST(inner_calls_have_the_rights_of_their_user),
+        TEST(equal_requests_get_equal_replies),
+        TEST(talk_ends_with_an_answer_or_a_failure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

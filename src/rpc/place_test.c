@@ -30,7 +30,7 @@ static void check_places(const struct conf *conf, const char *const *want)
     assert_null(want[count]);
 }
 
-static void order(void **state)
+static void places_are_tried_in_order(void **state)
 {
     static const char *const all[] = {"/run/s/slurmctld",
                                       "/run/s/slurmctld-1",
@@ -56,7 +56,7 @@ static void order(void **state)
 }
 
 /* A single place gets all of the time; of several, unreachable ones leave enough for the last. */
-static void patience(void **state)
+static void time_is_shared_among_places(void **state)
 {
     static const struct {
         int64_t remaining_ms, left, count, round, want_ms;
@@ -72,7 +72,7 @@ static void patience(void **state)
 }
 
 /* Which failures try another place, and which try the same place again. */
-static void passing(void **state)
+static void failure_decides_whether_another_place_is_tried(void **state)
 {
     enum { NO, ELSEWHERE, AGAIN };
     static const struct {
@@ -104,9 +104,9 @@ static void passing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order),
-        cmocka_unit_test(patience),
-        cmocka_unit_test(passing),
+        cmocka_unit_test(places_are_tried_in_order),
+        cmocka_unit_test(time_is_shared_among_places),
+        cmocka_unit_test(failure_decides_whether_another_place_is_tried),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

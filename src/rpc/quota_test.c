@@ -14,7 +14,7 @@ static const Pb__Empty nothing = PB__EMPTY__INIT;
 
 #define LOCAL ((uid_t)-1) /* over the local socket, as ourselves */
 
-static void request(struct raw *r, uid_t uid)
+static void send_ping_request(struct raw *r, uid_t uid)
 {
     struct made m;
 
@@ -23,11 +23,11 @@ static void request(struct raw *r, uid_t uid)
     made_done(&m);
 }
 
-static void ping(struct raw *r, uid_t uid)
+static void ping_as(struct raw *r, uid_t uid)
 {
     struct rpc_header h;
 
-    request(r, uid);
+    send_ping_request(r, uid);
     raw_frame(r, &h, NULL);
     assert_int_equal(h.flags, RPC_FLAG_REPLY);
 }
@@ -50,13 +50,13 @@ static void one_more(struct served *v, uid_t uid, const char *text, struct raw *
     else
         raw_tcp(r, v->port);
     if (!text) {
-        ping(r, uid);
+        ping_as(r, uid);
         if (!v->idle)
             begin_more(r);
         return;
     }
     if (uid != LOCAL)
-        request(r, uid);
+        send_ping_request(r, uid);
     raw_refused(r, -ERR_BUSY, &err);
     assert_non_null(strstr(err.text, text));
     run_until(raw_ended, r);
@@ -66,7 +66,7 @@ static void one_more(struct served *v, uid_t uid, const char *text, struct raw *
 }
 
 /* A user gets at most as many entries as are still free, so that no user can take all of them. */
-static void shares(void **state)
+static void user_takes_at_most_half_of_the_free_entries(void **state)
 {
     static const struct {
         uid_t uid;
@@ -102,7 +102,7 @@ static void shares(void **state)
     rpc_server_free(v.server);
 }
 
-static void per_user(void **state)
+static void connections_of_each_user_are_limited(void **state)
 {
     struct served v = {0};
     struct raw first, second, third, other;
@@ -129,7 +129,7 @@ static void per_user(void **state)
 }
 
 /* A new connection replaces the user's longest idle one; never a busy one, or another user's. */
-static void the_idle_give_way(void **state)
+static void new_connection_replaces_the_longest_idle_one(void **state)
 {
     struct served v = {.idle = true};
     struct raw r[4], other, newer, last;
@@ -140,7 +140,7 @@ static void the_idle_give_way(void **state)
         one_more(&v, 1000, NULL, &r[i]);
     one_more(&v, 1001, NULL, &other);
     begin_more(&r[0]);
-    ping(&r[1], 1000); /* the oldest, and not idle for as long as the third */
+    ping_as(&r[1], 1000); /* the oldest, and not idle for as long as the third */
     one_more(&v, 1000, NULL, &newer);
     run_until(raw_ended, &r[2]);
     assert_int_equal(v.refused, 1);
@@ -149,15 +149,15 @@ static void the_idle_give_way(void **state)
     one_more(&v, 1000, NULL, &last);
     run_until(raw_ended, &r[3]);
     assert_false(r[0].eof || r[1].eof || other.eof || newer.eof);
-    ping(&r[1], 1000);
-    ping(&newer, 1000);
+    ping_as(&r[1], 1000);
+    ping_as(&newer, 1000);
     begin_more(&r[1]);
     begin_more(&newer);
     begin_more(&last);
     raw_close(&r[2]);
     one_more(&v, 1000, "this caller", &r[2]);
     assert_false(other.eof);
-    ping(&other, 1001);
+    ping_as(&other, 1001);
     raw_close(&r[0]);
     raw_close(&r[1]);
     raw_close(&r[3]);
@@ -171,7 +171,7 @@ static void the_idle_give_way(void **state)
 }
 
 /* A caller that waits for a reply is not idle, however long. */
-static void who_waits_stays(void **state)
+static void waiting_caller_is_not_idle(void **state)
 {
     struct served v = {.idle = true, .hold = true};
     struct raw r[2], third;
@@ -181,7 +181,7 @@ static void who_waits_stays(void **state)
     for (int i = 0; i < 2; i++) {
         raw_take(&r[i], rpc_net_connect_unix(socket_path));
         settle();
-        request(&r[i], LOCAL);
+        send_ping_request(&r[i], LOCAL);
         settle();
     }
     v.server->users_max = 2;
@@ -195,16 +195,16 @@ static void who_waits_stays(void **state)
 }
 
 /* Nor if it has asked for something else meanwhile. */
-static void who_waits_for_two_stays(void **state)
+static void caller_with_two_waiting_requests_is_not_idle(void **state)
 {
     struct served v = {.hold = true};
     struct raw idle, user;
 
     serve(&v, NULL);
     raw_tcp(&user, v.port);
-    request(&user, 1000);
+    send_ping_request(&user, 1000);
     settle();
-    request(&user, 1000);
+    send_ping_request(&user, 1000);
     settle();
     clock_ahead_ms = RPC_IDLE_TIMEOUT_MS;
     raw_tcp(&idle, v.port);
@@ -224,7 +224,7 @@ static void refused_for_now(struct raw *r, uid_t uid)
     struct rpc_header h;
     struct str body = STR_INIT;
 
-    request(r, uid);
+    send_ping_request(r, uid);
     raw_frame(r, &h, &body);
     assert_int_equal(h.flags, RPC_FLAG_REPLY | RPC_FLAG_ERROR);
     assert_non_null(strstr(str_cstr(&body), err_text(ERR_BACKOFF)));
@@ -232,7 +232,7 @@ static void refused_for_now(struct raw *r, uid_t uid)
 }
 
 /* Only one user's requests, on any connection, and the connection stays open. */
-static void too_often(void **state)
+static void request_rate_of_a_user_is_limited(void **state)
 {
     struct served v = {0};
     struct raw a, b, other, root, us;
@@ -251,11 +251,11 @@ static void too_often(void **state)
     one_more(&v, 0, NULL, &root);
     one_more(&v, LOCAL, NULL, &us);
     for (int i = 0; i < 10; i++) {
-        ping(&root, 0);
-        ping(&us, LOCAL); /* a daemon's user */
+        ping_as(&root, 0);
+        ping_as(&us, LOCAL); /* a daemon's user */
     }
     rpc_server_limit_rate(v.server, NULL);
-    ping(&a, 1000);
+    ping_as(&a, 1000);
     assert_int_equal(rpc_server_rate_refused(v.server), 3);
     raw_close(&a);
     raw_close(&b);
@@ -279,11 +279,11 @@ static void replays_are_remembered_behind_the_rate_limit(void **state)
     v.server->replay = auth_replay_new(16, v.server->opt.admin_uid);
     rpc_server_limit_rate(v.server, &o);
     one_more(&v, 1000, NULL, &user);
-    ping(&user, 1000);
+    ping_as(&user, 1000);
     for (int i = 0; i < 40; i++)
         refused_for_now(&user, 1000);
     one_more(&v, 1001, NULL, &other);
-    ping(&other, 1001);
+    ping_as(&other, 1001);
     raw_close(&user);
     raw_close(&other);
     settle();
@@ -291,7 +291,7 @@ static void replays_are_remembered_behind_the_rate_limit(void **state)
 }
 
 /* A server where descriptors are few takes fewer of each kind. */
-static void few_descriptors(void **state)
+static void quotas_follow_the_descriptor_limit(void **state)
 {
     struct served v = {0};
     struct rlimit before, tight;
@@ -346,7 +346,7 @@ static bool has_session(void *ctx)
 
 /* The oldest unauthenticated caller is closed, even during a handshake; authenticated callers
    stay. */
-static void strangers(void **state)
+static void unauthenticated_connections_are_limited(void **state)
 {
     struct served v = {0};
     struct raw user, node, half, idle[8], local;
@@ -355,7 +355,7 @@ static void strangers(void **state)
     serve(&v, NULL);
     v.server->strangers_max = 8; /* one address has at most as many as are left */
     raw_tcp(&user, v.port);
-    ping(&user, 1000);
+    ping_as(&user, 1000);
     raw_tcp(&node, v.port);
     begin_session(&node, &t, &key);
     end_handshake(&node, &t);
@@ -380,8 +380,8 @@ static void strangers(void **state)
     settle();
     assert_int_equal(v.refused, 5);
     assert_int_equal(v.server->stranger_count, 4);
-    ping(&idle[7], 1001); /* the newest are served, as are the authenticated */
-    ping(&user, 1000);
+    ping_as(&idle[7], 1001); /* the newest are served, as are the authenticated */
+    ping_as(&user, 1000);
     one_more(&v, LOCAL, NULL, &local);
     assert_false(node.eof);
     raw_close(&local);
@@ -410,7 +410,7 @@ static void raw_from(struct raw *r, const char *from, int port)
 }
 
 /* All names of this host are one address; those of the busiest go first. */
-static void addresses(void **state)
+static void unauthenticated_connections_of_an_address_are_limited(void **state)
 {
     struct served v = {0};
     struct raw busy[4], other;
@@ -448,7 +448,7 @@ static void addresses(void **state)
     rpc_server_free(v.server);
 }
 
-static void stranger_deadline(void **state)
+static void unauthenticated_connection_has_a_deadline(void **state)
 {
     struct served v = {0};
     struct raw idle, user;
@@ -456,7 +456,7 @@ static void stranger_deadline(void **state)
     serve(&v, NULL);
     raw_tcp(&idle, v.port);
     raw_tcp(&user, v.port);
-    ping(&user, 1000);
+    ping_as(&user, 1000);
     settle();
     clock_ahead_ms = RPC_STRANGER_TIMEOUT_MS;
     run_until(raw_ended, &idle);
@@ -470,7 +470,7 @@ static void stranger_deadline(void **state)
 }
 
 /* Without a free descriptor a stranger gives its own away. */
-static void last_descriptor(void **state)
+static void unauthenticated_connection_yields_the_last_descriptor(void **state)
 {
     struct served v = {0};
     struct rlimit before, tight;
@@ -489,7 +489,7 @@ static void last_descriptor(void **state)
     tight = before;
     tight.rlim_cur = (rlim_t)probe;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
-    ping(&local, LOCAL);
+    ping_as(&local, LOCAL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     run_until(raw_ended, &idle);
     raw_close(&idle);
@@ -519,7 +519,7 @@ static size_t memory_in_use(void)
 }
 
 /* Incomplete frames are charged to their sender only. */
-static void half_frames(void **state)
+static void incomplete_frames_count_for_their_sender(void **state)
 {
     struct served v = {0};
     struct raw first, second, other;
@@ -604,19 +604,19 @@ static void unread_answers_are_bounded_on_each_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(shares),
-        TEST(too_often),
+        TEST(user_takes_at_most_half_of_the_free_entries),
+        TEST(request_rate_of_a_user_is_limited),
         TEST(replays_are_remembered_behind_the_rate_limit),
-        TEST(per_user),
-        TEST(the_idle_give_way),
-        TEST(who_waits_stays),
-        TEST(who_waits_for_two_stays),
-        TEST(few_descriptors),
-        TEST(strangers),
-        TEST(addresses),
-        TEST(stranger_deadline),
-        TEST(last_descriptor),
-        TEST(half_frames),
+        TEST(connections_of_each_user_are_limited),
+        TEST(new_connection_replaces_the_longest_idle_one),
+        TEST(waiting_caller_is_not_idle),
+        TEST(caller_with_two_waiting_requests_is_not_idle),
+        TEST(quotas_follow_the_descriptor_limit),
+        TEST(unauthenticated_connections_are_limited),
+        TEST(unauthenticated_connections_of_an_address_are_limited),
+        TEST(unauthenticated_connection_has_a_deadline),
+        TEST(unauthenticated_connection_yields_the_last_descriptor),
+        TEST(incomplete_frames_count_for_their_sender),
         TEST(unread_answers_are_bounded_on_each_connection),
     };
 

@@ -74,7 +74,7 @@ static void the_table_is_bounded(void **state)
     rpc_rate_free(r);
 }
 
-static void without_a_refill_it_is_over(void **state)
+static void empty_bucket_without_a_refill_stays_empty(void **state)
 {
     struct rpc_rate *r = rpc_rate_new(
         &(struct rpc_rate_options){.bucket = 1, .refill = 0, .period_ms = 1, .users = 1});
@@ -84,7 +84,7 @@ static void without_a_refill_it_is_over(void **state)
     rpc_rate_free(r);
 }
 
-static void what_was_done_counts_afterwards(void **state)
+static void spent_tokens_count_afterwards(void **state)
 {
     struct rpc_rate *r = rpc_rate_new(
         &(struct rpc_rate_options){.bucket = 10, .refill = 2, .period_ms = 100, .users = 2});
@@ -104,8 +104,8 @@ int main(void)
         cmocka_unit_test(a_bucket_empties_and_fills),
         cmocka_unit_test(users_do_not_share),
         cmocka_unit_test(the_table_is_bounded),
-        cmocka_unit_test(without_a_refill_it_is_over),
-        cmocka_unit_test(what_was_done_counts_afterwards),
+        cmocka_unit_test(empty_bucket_without_a_refill_stays_empty),
+        cmocka_unit_test(spent_tokens_count_afterwards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static const struct {
     {RPC_PMIXD_EVENT, DAEMONS},
 };
 
-static void rights(void **state)
+static void rights_of_each_request_are_those_of_the_table(void **state)
 {
     size_t rows = 0;
 
@@ -192,7 +192,7 @@ static void rights(void **state)
     assert_int_equal(rows, sizeof(matrix) / sizeof(matrix[0]));
 }
 
-static void nothing_given_is_nothing_allowed(void **state)
+static void request_without_rights_is_denied_to_all(void **state)
 {
     for (int lane = RPC_LANE_READ; lane <= RPC_LANE_SESSION; lane++) {
         struct rpc_info rpc = {.number = 1, .name = "X", .who = 0, .lane = (enum rpc_lane)lane};
@@ -201,7 +201,7 @@ static void nothing_given_is_nothing_allowed(void **state)
     }
 }
 
-static void rows_are_whole(void **state)
+static void rows_of_the_table_are_complete(void **state)
 {
     assert_null(rpc_find(0));
     assert_null(rpc_find(0xffffffffu));
@@ -378,9 +378,9 @@ int main(void)
         cmocka_unit_test(deeply_nested_messages_are_refused),
         cmocka_unit_test(every_request_has_a_size_limit),
         cmocka_unit_test(a_large_request_of_small_parts_is_refused),
-        cmocka_unit_test(rights),
-        cmocka_unit_test(nothing_given_is_nothing_allowed),
-        cmocka_unit_test(rows_are_whole),
+        cmocka_unit_test(rights_of_each_request_are_those_of_the_table),
+        cmocka_unit_test(request_without_rights_is_denied_to_all),
+        cmocka_unit_test(rows_of_the_table_are_complete),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

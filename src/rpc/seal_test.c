@@ -21,7 +21,7 @@ static int setup(void **state)
     return 0;
 }
 
-static void names(void **state)
+static void invalid_peer_names_are_refused(void **state)
 {
     static const char *const bad[] = {"", "a b", "a\n", "\x1b[2J", "\xc3\xa9"};
     struct rpc_hello h;
@@ -38,7 +38,7 @@ static void names(void **state)
     assert_int_equal(rpc_hello_check(&h, NULL), -ERR_PROTOCOL);
 }
 
-static void proofs_bind(void **state)
+static void proof_depends_on_transcript_and_side(void **state)
 {
     uint8_t want[AUTH_MAC_SIZE], got[AUTH_MAC_SIZE];
     struct rpc_transcript t = transcript;
@@ -57,7 +57,7 @@ static void proofs_bind(void **state)
     }
 }
 
-static struct rpc_header header(const char *body)
+static struct rpc_header make_header(const char *body)
 {
     return (struct rpc_header){.version = RPC_VERSION,
                                .rpc = RPC_NODE_REPORT,
@@ -70,7 +70,7 @@ static void check_every_bit(unsigned more_flags, bool is_protected)
 {
     struct rpc_seal a, b;
     char body[] = "some body";
-    struct rpc_header h = header(body), bent;
+    struct rpc_header h = make_header(body), bent;
     uint8_t mac[AUTH_MAC_SIZE];
 
     h.flags |= (uint16_t)more_flags;
@@ -114,14 +114,14 @@ static void check_every_bit(unsigned more_flags, bool is_protected)
     rpc_seal_done(&b);
 }
 
-static void every_bit_counts(void **state)
+static void message_with_any_flipped_bit_is_refused(void **state)
 {
     check_every_bit(0, false);
     check_every_bit(RPC_FLAG_BULK, false);
     check_every_bit(RPC_FLAG_BULK, true); /* but for the body, which the channel authenticates */
 }
 
-static int refusal(int code, bool sealed, const struct auth_key *with)
+static int parse_refusal(int code, bool sealed, const struct auth_key *with)
 {
     _cleanup_str_ struct str body = STR_INIT;
     struct rpc_header h = {.version = RPC_VERSION,
@@ -140,7 +140,7 @@ static int refusal(int code, bool sealed, const struct auth_key *with)
 }
 
 /* An unauthenticated refusal is only accepted if it is of a kind that says so. */
-static void refusals(void **state)
+static void unauthenticated_refusal_is_limited_to_some_codes(void **state)
 {
     static const struct {
         int code, unsealed;
@@ -156,13 +156,13 @@ static void refusals(void **state)
                 {ERR_SHUTDOWN, -ERR_UNPROVEN}};
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(refusal(rows[i].code, false, &key), rows[i].unsealed);
-        assert_int_equal(refusal(rows[i].code, true, &key), 0);
-        assert_int_equal(refusal(rows[i].code, true, &other_key), -ERR_UNPROVEN);
+        assert_int_equal(parse_refusal(rows[i].code, false, &key), rows[i].unsealed);
+        assert_int_equal(parse_refusal(rows[i].code, true, &key), 0);
+        assert_int_equal(parse_refusal(rows[i].code, true, &other_key), -ERR_UNPROVEN);
     }
 }
 
-static void answers(void **state)
+static void answers_are_sealed_and_checked(void **state)
 {
     struct rpc_seal server, caller;
     char body[] = "part";
@@ -194,7 +194,7 @@ static void answers(void **state)
 }
 
 /* A caller's own frame is not accepted as a reply, although both directions use one key. */
-static void a_request_that_is_sent_back_is_no_answer(void **state)
+static void reflected_request_is_not_an_answer(void **state)
 {
     struct rpc_seal caller;
     struct rpc_header h = {.version = RPC_VERSION,
@@ -209,11 +209,11 @@ static void a_request_that_is_sent_back_is_no_answer(void **state)
     assert_int_equal(rpc_seal_check_answer(&caller, &h, "part", mac, NULL), -ERR_UNPROVEN);
 }
 
-static void order(void **state)
+static void messages_out_of_order_are_refused(void **state)
 {
     struct rpc_seal a, b;
     const char *body[] = {"one", "two", "six"};
-    struct rpc_header h = header("one");
+    struct rpc_header h = make_header("one");
     uint8_t mac[3][AUTH_MAC_SIZE];
 
     rpc_seal_init(&a, &key, &transcript, true);
@@ -228,11 +228,11 @@ static void order(void **state)
     assert_int_equal(rpc_seal_check(&a, &h, body[0], mac[0], NULL), -ERR_AUTH); /* sent back */
 }
 
-static void sessions_differ(void **state)
+static void messages_of_another_session_are_refused(void **state)
 {
     struct rpc_seal a, b;
     struct rpc_transcript next = transcript;
-    struct rpc_header h = header("x");
+    struct rpc_header h = make_header("x");
     uint8_t mac[AUTH_MAC_SIZE];
 
     rpc_hello_make("slurmctld", &next.accepting);
@@ -249,14 +249,14 @@ static void sessions_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),
-        cmocka_unit_test(proofs_bind),
-        cmocka_unit_test(every_bit_counts),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(answers),
-        cmocka_unit_test(a_request_that_is_sent_back_is_no_answer),
-        cmocka_unit_test(order),
-        cmocka_unit_test(sessions_differ),
+        cmocka_unit_test(invalid_peer_names_are_refused),
+        cmocka_unit_test(proof_depends_on_transcript_and_side),
+        cmocka_unit_test(message_with_any_flipped_bit_is_refused),
+        cmocka_unit_test(unauthenticated_refusal_is_limited_to_some_codes),
+        cmocka_unit_test(answers_are_sealed_and_checked),
+        cmocka_unit_test(reflected_request_is_not_an_answer),
+        cmocka_unit_test(messages_out_of_order_are_refused),
+        cmocka_unit_test(messages_of_another_session_are_refused),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);

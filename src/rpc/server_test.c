@@ -19,7 +19,7 @@ static bool caller_gone(void *ctx)
 }
 
 /* Sends everything; the reply is this refusal, and the connection ends. */
-static void refused(struct served *v, const void *bytes, size_t len, int code, bool local)
+static void assert_refused(struct served *v, const void *bytes, size_t len, int code, bool local)
 {
     struct raw r;
 
@@ -37,7 +37,7 @@ static void refused(struct served *v, const void *bytes, size_t len, int code, b
     raw_close(&r);
 }
 
-static void bent_headers(void **state)
+static void altered_headers_are_refused(void **state)
 {
     static const struct {
         size_t at;
@@ -59,13 +59,13 @@ static void bent_headers(void **state)
         struct made m;
         make_request(&m, RPC_PING, &nothing.base, 1000, true);
         m.bytes.data[rows[i].at] = (char)rows[i].value;
-        refused(&v, m.bytes.data, m.bytes.len, rows[i].code, false);
+        assert_refused(&v, m.bytes.data, m.bytes.len, rows[i].code, false);
         made_done(&m);
     }
     rpc_server_free(v.server);
 }
 
-static void bent_tokens(void **state)
+static void altered_tokens_are_refused(void **state)
 {
     struct served v = {0};
     struct made m;
@@ -75,22 +75,22 @@ static void bent_tokens(void **state)
     for (size_t at = 0; at < AUTH_TOKEN_SIZE; at++) {
         make_request(&m, RPC_PING, &nothing.base, 1000, true);
         m.bytes.data[RPC_HEADER_SIZE + at] ^= (char)(1u << at % 8);
-        refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);
+        assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);
         made_done(&m);
     }
     auth_key_from_bytes("the key of another cluster......", 32, &key);
     make_request(&m, RPC_PING, &nothing.base, 0, true);
     key = good;
-    refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);
+    assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);
     made_done(&m);
     make_request(&m, RPC_PING, &nothing.base, 0, false);
-    refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);
+    assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_AUTH, false);
     made_done(&m);
     rpc_server_free(v.server);
 }
 
 /* Tokens for another audience, expired ones, and ones minted before the server started. */
-static void tokens_for_others(void **state)
+static void tokens_for_another_audience_are_refused(void **state)
 {
     static const struct {
         const char *audience;
@@ -115,13 +115,13 @@ static void tokens_for_others(void **state)
                         m.token);
         str_clear(&m.bytes);
         rpc_frame_append(&m.bytes, &m.header, m.token, m.body.data);
-        refused(&v, m.bytes.data, m.bytes.len, rows[i].code, false);
+        assert_refused(&v, m.bytes.data, m.bytes.len, rows[i].code, false);
         made_done(&m);
     }
     rpc_server_free(v.server);
 }
 
-static void replay(void **state)
+static void replayed_request_is_refused(void **state)
 {
     struct served v = {0};
     struct made m;
@@ -141,13 +141,13 @@ static void replay(void **state)
     run_until(raw_ended, &r);
     raw_close(&r);
     v.requests = 0;
-    refused(&v, m.bytes.data, m.bytes.len, -ERR_REPLAY, false); /* and on another */
+    assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_REPLAY, false); /* and on another */
     made_done(&m);
     rpc_server_free(v.server);
 }
 
 /* The token of one message with the body of another. */
-static void spliced(void **state)
+static void token_with_another_body_is_refused(void **state)
 {
     Pb__ConfigRequest a = PB__CONFIG_REQUEST__INIT, b = PB__CONFIG_REQUEST__INIT;
     struct served v = {0};
@@ -159,13 +159,13 @@ static void spliced(void **state)
     make_request(&one, RPC_CONFIG_SHOW, &a.base, 1000, true);
     make_request(&two, RPC_CONFIG_SHOW, &b.base, 1000, true);
     memcpy(one.bytes.data + RPC_HEADER_SIZE, two.token, AUTH_TOKEN_SIZE);
-    refused(&v, one.bytes.data, one.bytes.len, -ERR_AUTH, false);
+    assert_refused(&v, one.bytes.data, one.bytes.len, -ERR_AUTH, false);
     made_done(&one);
     made_done(&two);
     rpc_server_free(v.server);
 }
 
-static void malformed_bodies(void **state)
+static void malformed_bodies_are_refused(void **state)
 {
     static const struct {
         enum rpc_number rpc;
@@ -190,24 +190,24 @@ static void malformed_bodies(void **state)
             str_clear(&m.body);
             str_append(&m.body, rows[i].bytes, rows[i].len);
             seal_request(&m, 0);
-            refused(&v, m.bytes.data, m.bytes.len, -ERR_PROTOCOL, local);
+            assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_PROTOCOL, local);
             made_done(&m);
         }
     }
     rpc_server_free(v.server);
 }
 
-static void local_frames(void **state)
+static void local_frame_with_a_token_is_refused(void **state)
 {
     struct served v = {0};
     struct made m;
 
     serve(&v, NULL);
     make_request(&m, RPC_PING, &nothing.base, 0, true); /* a token where the kernel vouches */
-    refused(&v, m.bytes.data, m.bytes.len, -ERR_PROTOCOL, true);
+    assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_PROTOCOL, true);
     made_done(&m);
-    refused(&v, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, -ERR_PROTOCOL, true);
-    refused(&v, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, -ERR_PROTOCOL, false);
+    assert_refused(&v, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, -ERR_PROTOCOL, true);
+    assert_refused(&v, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27, -ERR_PROTOCOL, false);
     rpc_server_free(v.server);
 }
 
@@ -231,7 +231,7 @@ static void fill_body(struct str *body, size_t len)
 
 #define PING_MAX 4096
 
-static void body_limit(void **state)
+static void body_size_is_limited(void **state)
 {
     static const struct {
         unsigned rpc;
@@ -261,7 +261,7 @@ static void body_limit(void **state)
         if (rows[row].code) {
             v.requests = 0;
             /* The header alone: it is refused before a byte of the body is there. */
-            refused(&v, m.bytes.data, RPC_HEADER_SIZE, rows[row].code, local);
+            assert_refused(&v, m.bytes.data, RPC_HEADER_SIZE, rows[row].code, local);
             made_done(&m);
             continue;
         }
@@ -279,7 +279,7 @@ static void body_limit(void **state)
 }
 
 /* Without a valid token the server does not wait for the body. */
-static void strangers_send_no_body(void **state)
+static void unauthenticated_body_is_not_read(void **state)
 {
     struct served v = {0};
     struct made m;
@@ -289,16 +289,16 @@ static void strangers_send_no_body(void **state)
     fill_body(&m.body, 1u << 20);
     seal_request(&m, 0);
     m.bytes.data[RPC_HEADER_SIZE + 100] ^= 1;
-    refused(&v, m.bytes.data, RPC_HEADER_SIZE + AUTH_TOKEN_SIZE, -ERR_AUTH, false);
+    assert_refused(&v, m.bytes.data, RPC_HEADER_SIZE + AUTH_TOKEN_SIZE, -ERR_AUTH, false);
     m.header.token_len = 0;
     seal_request(&m, 0);
-    refused(&v, m.bytes.data, RPC_HEADER_SIZE, -ERR_AUTH, false);
+    assert_refused(&v, m.bytes.data, RPC_HEADER_SIZE, -ERR_AUTH, false);
     made_done(&m);
     rpc_server_free(v.server);
 }
 
 /* Byte by byte, and cut at every place. */
-static void pieces(void **state)
+static void request_in_pieces_is_assembled(void **state)
 {
     Pb__ConfigRequest ask = PB__CONFIG_REQUEST__INIT;
     struct served v = {0};
@@ -354,7 +354,7 @@ static void compare_key(struct served *v, const struct rpc_request *r)
 
 /* They are assembled in the buffer that they are read into, and bytes after a frame in the same
  * packet do not belong to it. */
-static void long_frames(void **state)
+static void long_frames_are_assembled_in_place(void **state)
 {
     static const size_t steps[] = {1, 1000, 65535, 65536, 65537, 100000, 262144, 262145, 700000};
     Pb__TreePart ask = PB__TREE_PART__INIT;
@@ -390,7 +390,7 @@ static void long_frames(void **state)
     rpc_server_free(v.server);
 }
 
-static void slow_sender(void **state)
+static void slow_sender_is_disconnected(void **state)
 {
     struct served v = {0};
     struct made m;
@@ -424,7 +424,7 @@ static void slow_sender(void **state)
     rpc_server_free(v.server);
 }
 
-static void idle_callers(void **state)
+static void idle_callers_are_disconnected(void **state)
 {
     struct served v = {.hold = true};
     struct raw idle, waiting, local;
@@ -453,7 +453,7 @@ static void idle_callers(void **state)
     rpc_server_free(v.server);
 }
 
-static void rights(void **state)
+static void rights_of_the_user_are_checked(void **state)
 {
     static const struct {
         uid_t uid;
@@ -504,7 +504,7 @@ static void rights(void **state)
     rpc_server_free(v.server);
 }
 
-static void local_identity(void **state)
+static void local_caller_has_the_uid_of_its_process(void **state)
 {
     struct served v = {0};
     struct made m;
@@ -550,7 +550,7 @@ static void open_calls_are_limited(void **state)
 }
 
 /* Answered later, out of order, on one connection; and a caller that does not wait. */
-static void held_calls(void **state)
+static void held_calls_are_answered_out_of_order(void **state)
 {
     struct served v = {.hold = true};
     struct raw r;
@@ -595,7 +595,7 @@ static bool is_drained(void *ctx)
     return ((struct served *)ctx)->drained > 0;
 }
 
-static void streams(void **state)
+static void reply_in_parts_is_sent(void **state)
 {
     enum { PART = 100000, PARTS = 40 };
     struct served v = {.hold = true};
@@ -633,7 +633,7 @@ static void streams(void **state)
 }
 
 /* A caller that reads no replies is disconnected. */
-static void slow_reader(void **state)
+static void slow_reader_is_disconnected(void **state)
 {
     static char part[1 << 20];
     struct served v = {.hold = true};
@@ -658,7 +658,7 @@ static void slow_reader(void **state)
     rpc_server_free(v.server);
 }
 
-static void too_large_an_answer(void **state)
+static void too_large_answer_becomes_an_error(void **state)
 {
     struct served v = {.hold = true};
     struct raw r;
@@ -692,7 +692,7 @@ static void take_body(struct served *v, const struct rpc_request *r)
     rpc_reply_bytes(v->server, r->call, NULL, 0, false);
 }
 
-static void body_taken(void **state)
+static void handler_may_keep_the_body(void **state)
 {
     Pb__ConfigRequest ask = PB__CONFIG_REQUEST__INIT;
     struct served v = {.answer = take_body};
@@ -714,7 +714,7 @@ static void body_taken(void **state)
     rpc_server_free(v.server);
 }
 
-static void minting(void **state)
+static void tokens_are_minted_for_valid_requests(void **state)
 {
     static const struct {
         size_t hash_len, count, name_len;
@@ -771,7 +771,7 @@ static void minting(void **state)
     rpc_server_free(v.server);
 }
 
-static void listeners(void **state)
+static void invalid_listen_addresses_are_refused(void **state)
 {
     struct served v = {0}, w = {0};
     char path[300], loose[160];
@@ -869,7 +869,7 @@ static void unlisten_keeps_calls(void **state)
 }
 
 /* Many requests in one write: each is answered, in order. */
-static void pipeline(void **state)
+static void pipelined_requests_are_answered_in_order(void **state)
 {
     struct served v = {0};
     _cleanup_str_ struct str all = STR_INIT;
@@ -895,7 +895,7 @@ static void pipeline(void **state)
     rpc_server_free(v.server);
 }
 
-static void plain_refused(void **state)
+static void unencrypted_request_is_refused_if_configured(void **state)
 {
     struct rpc_server_options bend = {.refuse_plain = true};
     struct served v = {0};
@@ -903,15 +903,15 @@ static void plain_refused(void **state)
 
     serve(&v, &bend);
     make_request(&m, RPC_PING, &nothing.base, 0, true);
-    refused(&v, m.bytes.data, m.bytes.len, -ERR_ACCESS, false);
+    assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_ACCESS, false);
     made_done(&m);
     make_request(&m, RPC_PING, &nothing.base, 0, false);
-    refused(&v, m.bytes.data, m.bytes.len, -ERR_ACCESS, true);
+    assert_refused(&v, m.bytes.data, m.bytes.len, -ERR_ACCESS, true);
     made_done(&m);
     rpc_server_free(v.server);
 }
 
-static void freed_with_callers(void **state)
+static void server_is_freed_with_open_connections(void **state)
 {
     struct served v = {.hold = true};
     struct raw r[3];
@@ -939,34 +939,34 @@ static void freed_with_callers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(bent_headers),
-        TEST(bent_tokens),
-        TEST(tokens_for_others),
-        TEST(replay),
-        TEST(spliced),
-        TEST(malformed_bodies),
-        TEST(local_frames),
-        TEST(body_limit),
-        TEST(strangers_send_no_body),
-        TEST(pieces),
-        TEST(long_frames),
-        TEST(slow_sender),
-        TEST(idle_callers),
-        TEST(rights),
-        TEST(local_identity),
+        TEST(altered_headers_are_refused),
+        TEST(altered_tokens_are_refused),
+        TEST(tokens_for_another_audience_are_refused),
+        TEST(replayed_request_is_refused),
+        TEST(token_with_another_body_is_refused),
+        TEST(malformed_bodies_are_refused),
+        TEST(local_frame_with_a_token_is_refused),
+        TEST(body_size_is_limited),
+        TEST(unauthenticated_body_is_not_read),
+        TEST(request_in_pieces_is_assembled),
+        TEST(long_frames_are_assembled_in_place),
+        TEST(slow_sender_is_disconnected),
+        TEST(idle_callers_are_disconnected),
+        TEST(rights_of_the_user_are_checked),
+        TEST(local_caller_has_the_uid_of_its_process),
         TEST(open_calls_are_limited),
-        TEST(held_calls),
-        TEST(streams),
-        TEST(slow_reader),
-        TEST(too_large_an_answer),
-        TEST(body_taken),
-        TEST(minting),
-        TEST(listeners),
+        TEST(held_calls_are_answered_out_of_order),
+        TEST(reply_in_parts_is_sent),
+        TEST(slow_reader_is_disconnected),
+        TEST(too_large_answer_becomes_an_error),
+        TEST(handler_may_keep_the_body),
+        TEST(tokens_are_minted_for_valid_requests),
+        TEST(invalid_listen_addresses_are_refused),
         TEST(listens_on_both_families),
         TEST(unlisten_keeps_calls),
-        TEST(pipeline),
-        TEST(plain_refused),
-        TEST(freed_with_callers),
+        TEST(pipelined_requests_are_answered_in_order),
+        TEST(unencrypted_request_is_refused_if_configured),
+        TEST(server_is_freed_with_open_connections),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

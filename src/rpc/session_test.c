@@ -49,7 +49,7 @@ static void peer_connect(struct peer *p, int port, const struct auth_key *with, 
     rpc_seal_init(&p->seal, with, &t, true);
 }
 
-static void handshake_refusals(void **state)
+static void invalid_handshakes_are_refused(void **state)
 {
     static const struct {
         uint16_t rpc, flags, token_len;
@@ -99,7 +99,7 @@ static void handshake_refusals(void **state)
     rpc_server_free(v.server);
 }
 
-static void wrong_proof(void **state)
+static void wrong_proof_is_refused(void **state)
 {
     struct auth_key other;
     struct served v = {0};
@@ -122,7 +122,7 @@ static void wrong_proof(void **state)
 
 /* The server's random number is new each time: messages recorded in one session cannot open
    another. */
-static void replayed_handshake(void **state)
+static void replayed_handshake_is_refused(void **state)
 {
     struct rpc_header hello_h = session_header((enum rpc_number)0, sizeof(struct rpc_hello));
     struct rpc_header proof_h = session_header((enum rpc_number)0, AUTH_MAC_SIZE), h;
@@ -155,7 +155,7 @@ static void replayed_handshake(void **state)
 }
 
 /* A server that does not know the key cannot pose as the controller. */
-static void impostor(void **state)
+static void server_without_the_key_is_refused(void **state)
 {
     struct auth_key other;
     struct rpc_server_options bend = {.key = &other};
@@ -196,7 +196,7 @@ static void handshake_has_a_deadline(void **state)
 
 /* An open session receives an invalid message: it ends, and the message does not reach the
    handler. */
-static void bent_messages(void **state)
+static void altered_messages_close_the_session(void **state)
 {
     enum bend {
         FLIP_MAC,
@@ -290,7 +290,7 @@ static void bent_messages(void **state)
     }
 }
 
-static void size_limit(void **state)
+static void message_size_is_limited(void **state)
 {
     static const struct {
         size_t len;
@@ -324,7 +324,7 @@ static void size_limit(void **state)
     }
 }
 
-static void talk(void **state)
+static void messages_pass_in_both_directions(void **state)
 {
     struct served v = {0};
     struct end here = {0}, there = {0};
@@ -361,7 +361,7 @@ static void talk(void **state)
 
 /* Large messages with the fast MAC and small ones without, in both directions, before and after a
  * side has learned that the other supports it. */
-static void bulk(void **state)
+static void large_messages_use_the_fast_mac(void **state)
 {
     static const size_t sizes[] = {0, 100, 32768, 1, 1 << 20, 2047, 2049};
     struct served v = {0};
@@ -392,7 +392,7 @@ static void bulk(void **state)
 }
 
 /* Events take far more memory than bytes on the wire; all events of a node are accepted. */
-static void many_events(void **state)
+static void many_events_are_accepted(void **state)
 {
     enum { COUNT = 5000 };
     struct served v = {0};
@@ -426,7 +426,7 @@ static void many_events(void **state)
 }
 
 /* Each end takes its own kind of rows only. */
-static void classes(void **state)
+static void each_side_accepts_its_own_messages_only(void **state)
 {
     for (int step = 0; step < 2; step++) {
         for (int right = 0; right < 2; right++) {
@@ -454,7 +454,7 @@ static void classes(void **state)
     }
 }
 
-static void nobody_there(void **state)
+static void unreachable_target_is_reported(void **state)
 {
     struct served v = {0};
     struct end e = {0};
@@ -476,7 +476,7 @@ static void nobody_there(void **state)
     assert_non_null(strstr(e.why.text, "no such host"));
 }
 
-static void second_target(void **state)
+static void second_target_is_tried(void **state)
 {
     struct served v = {0};
     struct end here = {0}, there = {0};
@@ -492,7 +492,7 @@ static void second_target(void **state)
 }
 
 /* The first target accepts connections and does not know the key: the next attempt skips it. */
-static void past_an_impostor(void **state)
+static void target_behind_an_impostor_is_reached(void **state)
 {
     struct auth_key other;
     struct rpc_server_options bend = {.key = &other};
@@ -514,7 +514,7 @@ static void past_an_impostor(void **state)
     rpc_server_free(good.server);
 }
 
-static void reconnects(void **state)
+static void session_reconnects(void **state)
 {
     struct served v = {0};
     struct end here = {0}, there = {0};
@@ -547,7 +547,7 @@ static void reconnects(void **state)
 
 /* Two controllers, the first in standby: it refuses, and the session tries the second. When the
  * first takes over, it calls. */
-static void changes_sides(void **state)
+static void session_follows_the_leading_controller(void **state)
 {
     struct served first = {0}, second = {0};
     struct end here = {0}, there = {0};
@@ -597,7 +597,7 @@ static void changes_sides(void **state)
 }
 
 /* Freed inside each of its callbacks. */
-static void freed_inside(void **state)
+static void session_may_be_freed_in_its_callbacks(void **state)
 {
     for (int i = 0; i < 4; i++) {
         struct served v = {0};
@@ -630,7 +630,7 @@ static void freed_inside(void **state)
     }
 }
 
-static void backlog(void **state)
+static void backlog_of_a_session_is_limited(void **state)
 {
     struct served v = {0};
     struct end here = {0}, there = {0};
@@ -670,7 +670,7 @@ static void pause_message(void *ctx, struct rpc_session *s, const struct rpc_inf
     rpc_session_pause(s, true);
 }
 
-static void pauses(void **state)
+static void paused_session_receives_nothing(void **state)
 {
     /* The other end stays open, or has closed after the messages. */
     for (int finish = 0; finish < 2; finish++) {
@@ -711,7 +711,7 @@ static void pauses(void **state)
 }
 
 /* Everything that was queued arrives, from both kinds of ends; then the session closes. */
-static void finishes(void **state)
+static void finished_session_delivers_all_messages(void **state)
 {
     for (int accepted = 0; accepted < 2; accepted++) {
         struct served v = {0};
@@ -740,7 +740,7 @@ static void finishes(void **state)
 
 /* A session whose last bytes are not read waits; a session whose reader has read them, but does
  * not close, does not wait. */
-static void finishes_when_all_is_taken(void **state)
+static void session_finishes_after_all_messages_are_taken(void **state)
 {
     struct served v[2] = {0};
     struct end here[2] = {0}, there[2] = {0};
@@ -777,7 +777,7 @@ static void finishes_when_all_is_taken(void **state)
     }
 }
 
-static void finish_before_open(void **state)
+static void finishing_before_open_closes_the_session(void **state)
 {
     struct end e = {0};
 
@@ -790,7 +790,7 @@ static void finish_before_open(void **state)
     rpc_session_free(e.s);
 }
 
-static void freed_while_connecting(void **state)
+static void session_may_be_freed_while_connecting(void **state)
 {
     struct end e = {0};
 
@@ -805,35 +805,35 @@ static void freed_while_connecting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(handshake_refusals),
-        TEST(wrong_proof),
-        TEST(replayed_handshake),
-        TEST(impostor),
+        TEST(invalid_handshakes_are_refused),
+        TEST(wrong_proof_is_refused),
+        TEST(replayed_handshake_is_refused),
+        TEST(server_without_the_key_is_refused),
         TEST(handshake_has_a_deadline),
-        TEST(bent_messages),
-        TEST(size_limit),
-        TEST(talk),
-        TEST(bulk),
-        TEST(many_events),
-        TEST(classes),
-        TEST(nobody_there),
-        TEST(second_target),
-        TEST(past_an_impostor),
-        TEST(reconnects),
-        TEST(changes_sides),
-        TEST(freed_inside),
-        TEST(backlog),
-        TEST(pauses),
-        TEST(finishes),
-        TEST(finishes_when_all_is_taken),
-        TEST(finish_before_open),
-        TEST(freed_while_connecting),
-        LOCAL(talk),
-        LOCAL(bulk),
-        LOCAL(freed_inside),
-        LOCAL(backlog),
-        LOCAL(pauses),
-        LOCAL(finishes),
+        TEST(altered_messages_close_the_session),
+        TEST(message_size_is_limited),
+        TEST(messages_pass_in_both_directions),
+        TEST(large_messages_use_the_fast_mac),
+        TEST(many_events_are_accepted),
+        TEST(each_side_accepts_its_own_messages_only),
+        TEST(unreachable_target_is_reported),
+        TEST(second_target_is_tried),
+        TEST(target_behind_an_impostor_is_reached),
+        TEST(session_reconnects),
+        TEST(session_follows_the_leading_controller),
+        TEST(session_may_be_freed_in_its_callbacks),
+        TEST(backlog_of_a_session_is_limited),
+        TEST(paused_session_receives_nothing),
+        TEST(finished_session_delivers_all_messages),
+        TEST(session_finishes_after_all_messages_are_taken),
+        TEST(finishing_before_open_closes_the_session),
+        TEST(session_may_be_freed_while_connecting),
+        LOCAL(messages_pass_in_both_directions),
+        LOCAL(large_messages_use_the_fast_mac),
+        LOCAL(session_may_be_freed_in_its_callbacks),
+        LOCAL(backlog_of_a_session_is_limited),
+        LOCAL(paused_session_receives_nothing),
+        LOCAL(finished_session_delivers_all_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

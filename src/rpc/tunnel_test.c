@@ -79,7 +79,7 @@ static enum tunnel_look on_look(void *ctx, struct str *head)
     return TUNNEL_PASS;
 }
 
-static void deliver(struct side *from, struct side *to)
+static void deliver_messages(struct side *from, struct side *to)
 {
     while (from->sent.len > 0) {
         struct str bytes = from->sent.data[0];
@@ -108,8 +108,8 @@ static void settle(void)
     for (int i = 0; i < 4; i++) {
         loop_timer_set(tick, 0);
         loop_run(loop);
-        deliver(&a, &b);
-        deliver(&b, &a);
+        deliver_messages(&a, &b);
+        deliver_messages(&b, &a);
     }
     loop_timer_free(tick);
 }
@@ -160,7 +160,7 @@ static bool is_closed(int fd)
     return read(fd, &c, 1) == 0;
 }
 
-static void test_both_ways(void **state)
+static void test_bytes_pass_in_both_directions(void **state)
 {
     char text[32] = "";
     int client;
@@ -185,7 +185,7 @@ static void test_both_ways(void **state)
     end_tunnels();
 }
 
-static void test_the_other_end_closes(void **state)
+static void test_close_of_one_end_reaches_the_other(void **state)
 {
     char text[32];
     int client;
@@ -207,7 +207,7 @@ static void test_the_other_end_closes(void **state)
 }
 
 /* A reader that stops holds at most a window's bytes, and all bytes arrive when it continues. */
-static void test_window(void **state)
+static void test_stopped_reader_holds_at_most_a_window(void **state)
 {
     static uint8_t block[65536];
     size_t sent = 0, got = 0;
@@ -238,7 +238,7 @@ static void test_window(void **state)
 }
 
 /* While the session has no space, nothing is read, and nothing is lost. */
-static void test_no_room(void **state)
+static void test_full_session_delays_reading(void **state)
 {
     char text[16];
     int client;
@@ -259,7 +259,7 @@ static void test_no_room(void **state)
     end_tunnels();
 }
 
-static void test_looked_at(void **state)
+static void test_first_bytes_are_checked_before_connecting(void **state)
 {
     char text[32];
     int client;
@@ -292,7 +292,7 @@ static void test_looked_at(void **state)
 }
 
 /* A client that only connects does not block others for long. */
-static void test_the_silent_give_way(void **state)
+static void test_silent_client_yields_to_others(void **state)
 {
     int silent[TUNNEL_MOST + 20], client, server;
     char text[8];
@@ -321,7 +321,7 @@ static void test_the_silent_give_way(void **state)
     end_tunnels();
 }
 
-static void inject(struct side *to, uint32_t id, bool opens, size_t len, uint32_t taken)
+static void inject_message(struct side *to, uint32_t id, bool opens, size_t len, uint32_t taken)
 {
     static uint8_t block[TUNNEL_WINDOW + 1];
     Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
@@ -336,15 +336,15 @@ static void inject(struct side *to, uint32_t id, bool opens, size_t len, uint32_
 }
 
 /* Whatever the other side sends. */
-static void test_rules_are_kept(void **state)
+static void test_protocol_violations_close_the_tunnel(void **state)
 {
     begin_tunnels(false);
-    inject(&b, 7, false, 10, 0); /* no such stream */
-    inject(&b, 7, true, 0, 0);
-    inject(&b, 7, true, 0, 0); /* there is one */
+    inject_message(&b, 7, false, 10, 0); /* no such stream */
+    inject_message(&b, 7, true, 0, 0);
+    inject_message(&b, 7, true, 0, 0); /* there is one */
     assert_int_equal(tunnel_count(b.tunnel), 1);
-    inject(&b, 7, false, 0, 0xffffffffu);
-    inject(&b, 7, false, 0, 0xffffffffu); /* never more than the window */
+    inject_message(&b, 7, false, 0, 0xffffffffu);
+    inject_message(&b, 7, false, 0, 0xffffffffu); /* never more than the window */
     for (int i = 0; i < 40; i++) {
         static uint8_t block[65536];
 
@@ -356,13 +356,13 @@ static void test_rules_are_kept(void **state)
         loop_timer_free(tick);
     }
     assert_true(b.data <= TUNNEL_WINDOW);
-    inject(&b, 7, false, TUNNEL_WINDOW + 1, 0);
+    inject_message(&b, 7, false, TUNNEL_WINDOW + 1, 0);
     assert_int_equal(tunnel_count(b.tunnel), 0);
     close(take_fd(&b.server));
-    inject(&a, 1, true, 0, 0); /* this side opens nothing for others */
+    inject_message(&a, 1, true, 0, 0); /* this side opens nothing for others */
     assert_int_equal(tunnel_count(a.tunnel), 0);
     for (uint32_t i = 0; i < TUNNEL_MOST + 10; i++) {
-        inject(&b, 100 + i, true, 0, 0);
+        inject_message(&b, 100 + i, true, 0, 0);
         if (b.server >= 0)
             close(take_fd(&b.server));
     }
@@ -373,10 +373,13 @@ static void test_rules_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_ways),      cmocka_unit_test(test_the_other_end_closes),
-        cmocka_unit_test(test_window),         cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_looked_at),      cmocka_unit_test(test_the_silent_give_way),
-        cmocka_unit_test(test_rules_are_kept),
+        cmocka_unit_test(test_bytes_pass_in_both_directions),
+        cmocka_unit_test(test_close_of_one_end_reaches_the_other),
+        cmocka_unit_test(test_stopped_reader_holds_at_most_a_window),
+        cmocka_unit_test(test_full_session_delays_reading),
+        cmocka_unit_test(test_first_bytes_are_checked_before_connecting),
+        cmocka_unit_test(test_silent_client_yields_to_others),
+        cmocka_unit_test(test_protocol_violations_close_the_tunnel),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,7 +268,7 @@ static void check_value(unsigned rpc, const ProtobufCMessageDescriptor *type)
     arena_done(&arena);
 }
 
-static void every_message_comes_back(void **state)
+static void random_messages_are_packed_and_parsed_back(void **state)
 {
     const char *seed = getenv("SLUICE_SEED"), *soak = getenv("SLUICE_SOAK");
     uint64_t first = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL) / 86400;
@@ -298,7 +298,8 @@ static void every_message_comes_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_message_comes_back)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_messages_are_packed_and_parsed_back)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
