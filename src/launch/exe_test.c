@@ -30,7 +30,7 @@ static int read_bytes(const void *data, size_t len, struct exe *out)
     return rc;
 }
 
-static void test_not_a_program(void **state)
+static void test_other_files_are_not_programs(void **state)
 {
     static const char *const texts[] = {"", "\177", "#!/bin/sh\necho\n", "\177ELF",
                                         "hello, world: more than a head"};
@@ -47,7 +47,7 @@ static void test_not_a_program(void **state)
 
 /* Truncated at any byte of the header and the segments, or with any byte of the header changed:
  * reading fails, or at least terminates. */
-static void test_broken(void **state)
+static void test_damaged_programs_are_survived(void **state)
 {
     struct exe e = {0};
 
@@ -68,7 +68,7 @@ static void test_broken(void **state)
     }
 }
 
-static void test_another_machine(void **state)
+static void test_program_of_another_machine_is_refused(void **state)
 {
     struct exe e = {0};
     char machine = ours.data[18], class = ours.data[4];
@@ -82,7 +82,7 @@ static void test_another_machine(void **state)
     ours.data[4] = class;
 }
 
-static void test_ours(void **state)
+static void test_libraries_of_a_program_are_found(void **state)
 {
     struct exe e = {0};
     bool libc = false;
@@ -99,10 +99,10 @@ static void test_ours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_not_a_program),
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_another_machine),
-        cmocka_unit_test(test_ours),
+        cmocka_unit_test(test_other_files_are_not_programs),
+        cmocka_unit_test(test_damaged_programs_are_survived),
+        cmocka_unit_test(test_program_of_another_machine_is_refused),
+        cmocka_unit_test(test_libraries_of_a_program_are_found),
     };
     int failed;
 

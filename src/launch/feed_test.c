@@ -68,7 +68,7 @@ static void read_twice(int in, int out)
     loop_free(r.loop);
 }
 
-static void test_pipe(void **state)
+static void test_pipe_is_read_and_paused(void **state)
 {
     int fds[2];
 
@@ -77,7 +77,7 @@ static void test_pipe(void **state)
     read_twice(fds[0], fds[1]);
 }
 
-static void test_socket(void **state)
+static void test_socket_is_read_and_paused(void **state)
 {
     int fds[2];
 
@@ -86,7 +86,7 @@ static void test_socket(void **state)
     read_twice(fds[0], fds[1]);
 }
 
-static void test_terminal(void **state)
+static void test_terminal_is_read_and_paused(void **state)
 {
     int master, slave;
 
@@ -96,7 +96,7 @@ static void test_terminal(void **state)
 }
 
 /* The position belongs to the open file; other readers continue there. */
-static void test_file(void **state)
+static void test_position_of_a_file_is_kept_for_other_readers(void **state)
 {
     struct reader r = {.loop = loop_new(0), .running = 1};
     char name[] = "/tmp/sluice-feed-test.XXXXXX", rest[8];
@@ -121,10 +121,10 @@ static void test_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_socket),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_pipe_is_read_and_paused),
+        cmocka_unit_test(test_socket_is_read_and_paused),
+        cmocka_unit_test(test_terminal_is_read_and_paused),
+        cmocka_unit_test(test_position_of_a_file_is_kept_for_other_readers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

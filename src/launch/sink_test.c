@@ -67,7 +67,7 @@ static void free_sink_world(struct world *w)
     loop_free(w->loop);
 }
 
-static struct sink_events events_of(struct world *w)
+static struct sink_events make_events(struct world *w)
 {
     return (struct sink_events){.on_drained = on_drained, .on_broken = on_broken, .ctx = w};
 }
@@ -87,7 +87,7 @@ static void pass_bytes_through(int fds[2])
     _cleanup_free_ char *data = mem_alloc(BYTES);
 
     init_sink_world(&w);
-    events = events_of(&w);
+    events = make_events(&w);
     fill_pattern(data);
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
     sink_write(w.sink, data, BYTES);
@@ -105,7 +105,7 @@ static void pass_bytes_through(int fds[2])
     close(fds[1]);
 }
 
-static void test_pipe(void **state)
+static void test_bytes_pass_through_a_pipe(void **state)
 {
     int fds[2];
 
@@ -114,7 +114,7 @@ static void test_pipe(void **state)
     pass_bytes_through(fds);
 }
 
-static void test_socket(void **state)
+static void test_bytes_pass_through_a_socket(void **state)
 {
     int fds[2];
 
@@ -123,7 +123,7 @@ static void test_socket(void **state)
     pass_bytes_through(fds);
 }
 
-static void test_no_reader(void **state)
+static void test_sink_without_a_reader_ends(void **state)
 {
     struct world w;
     struct sink_events events;
@@ -132,7 +132,7 @@ static void test_no_reader(void **state)
     (void)state;
     assert_int_equal(pipe(fds), 0);
     init_sink_world(&w);
-    events = events_of(&w);
+    events = make_events(&w);
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
     close(fds[0]);
     sink_write(w.sink, "x", 1);
@@ -145,7 +145,7 @@ static void test_no_reader(void **state)
     close(fds[1]);
 }
 
-static void test_files(void **state)
+static void test_files_are_written(void **state)
 {
     char path[] = "/tmp/sluice-sink-test.XXXXXX";
     struct world w;
@@ -155,7 +155,7 @@ static void test_files(void **state)
 
     (void)state;
     init_sink_world(&w);
-    events = events_of(&w);
+    events = make_events(&w);
     assert_int_equal(
         sink_of_file(w.loop, "/no/such/place/x", "stderr", false, &events, &w.sink, &err),
         -ERR_OPEN_IO);
@@ -185,7 +185,7 @@ static void test_files(void **state)
 }
 
 /* Bytes that a pipe has not taken are written to the file, followed by later ones. */
-static void test_move(void **state)
+static void test_unwritten_bytes_move_to_a_file(void **state)
 {
     static char path[] = "/tmp/sink_move.XXXXXX";
     struct world w;
@@ -196,7 +196,7 @@ static void test_move(void **state)
 
     (void)state;
     init_sink_world(&w);
-    events = events_of(&w);
+    events = make_events(&w);
     fill_pattern(data);
     assert_int_equal(pipe(fds), 0);
     w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
@@ -225,9 +225,11 @@ static void test_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipe),      cmocka_unit_test(test_socket),
-        cmocka_unit_test(test_no_reader), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_move),
+        cmocka_unit_test(test_bytes_pass_through_a_pipe),
+        cmocka_unit_test(test_bytes_pass_through_a_socket),
+        cmocka_unit_test(test_sink_without_a_reader_ends),
+        cmocka_unit_test(test_files_are_written),
+        cmocka_unit_test(test_unwritten_bytes_move_to_a_file),
     };
 
     signal(SIGPIPE, SIG_IGN);

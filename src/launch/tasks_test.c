@@ -26,7 +26,7 @@ static struct tasks *two_nodes(void) /* tasks 0-3 on n1, 4-5 on n2 */
     return tasks_new(6, node_of, names, 2);
 }
 
-static void test_not_news(void **state)
+static void test_repeated_and_unknown_reports_are_ignored(void **state)
 {
     struct tasks *t = two_nodes();
 
@@ -42,7 +42,7 @@ static void test_not_news(void **state)
     tasks_free(t);
 }
 
-static void test_ends(void **state)
+static void test_ends_of_tasks_are_summarised(void **state)
 {
     static const struct {
         const char *what;
@@ -108,7 +108,7 @@ static void test_error_numbers_as_exit_codes(void **state)
     }
 }
 
-static void test_told_once(void **state)
+static void test_equal_ends_are_reported_once(void **state)
 {
     static const int status[] = {3 << 8, 3 << 8, 3 << 8, SIGKILL, SIGKILL, 3 << 8};
     _cleanup_str_ struct str got = STR_INIT;
@@ -126,7 +126,7 @@ static void test_told_once(void **state)
     tasks_free(t);
 }
 
-static void test_states(void **state)
+static void test_states_of_tasks_are_listed(void **state)
 {
     _cleanup_str_ struct str got = STR_INIT;
     struct tasks *t = two_nodes();
@@ -151,11 +151,11 @@ static void test_states(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_not_news),
-        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_repeated_and_unknown_reports_are_ignored),
+        cmocka_unit_test(test_ends_of_tasks_are_summarised),
         cmocka_unit_test(test_error_numbers_as_exit_codes),
-        cmocka_unit_test(test_told_once),
-        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_equal_ends_are_reported_once),
+        cmocka_unit_test(test_states_of_tasks_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void expect_passed(const char *key, bool raw, const char *typed, const ch
     }
 }
 
-static void test_raw(void **state)
+static void test_escapes_are_found_in_raw_input(void **state)
 {
     static const struct {
         const char *typed, *passed;
@@ -59,7 +59,7 @@ static void test_raw(void **state)
         expect_passed(NULL, true, cases[i].typed, cases[i].passed, cases[i].command);
 }
 
-static void test_lines(void **state)
+static void test_escapes_are_found_in_lines(void **state)
 {
     static const struct {
         const char *typed, *passed;
@@ -79,7 +79,7 @@ static void test_lines(void **state)
         expect_passed(NULL, false, cases[i].typed, cases[i].passed, cases[i].command);
 }
 
-static void test_other_keys(void **state)
+static void test_escape_key_is_configurable(void **state)
 {
     expect_passed("%", true, "~.%.", "~.%.", 0);
     expect_passed("%", true, "~.\r%.", "~.\r", '.');
@@ -91,9 +91,9 @@ static void test_other_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_other_keys),
+        cmocka_unit_test(test_escapes_are_found_in_raw_input),
+        cmocka_unit_test(test_escapes_are_found_in_lines),
+        cmocka_unit_test(test_escape_key_is_configurable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
