@@ -27,7 +27,7 @@ struct trace {
     size_t stop_at;
 };
 
-static void note(struct trace *t, char letter)
+static void note_letter(struct trace *t, char letter)
 {
     size_t len = strlen(t->text);
     assert_true(len + 1 < sizeof(t->text));
@@ -50,17 +50,17 @@ static int tear_down(void **state)
 
 static void note_a(void *ctx)
 {
-    note(ctx, 'a');
+    note_letter(ctx, 'a');
 }
 
 static void note_b(void *ctx)
 {
-    note(ctx, 'b');
+    note_letter(ctx, 'b');
 }
 
 static void note_turn(void *ctx)
 {
-    note(ctx, '.');
+    note_letter(ctx, '.');
 }
 
 static void null_is_freed(void **state)
@@ -156,13 +156,13 @@ static void peer_ready(void *ctx, int fd, unsigned ready)
 {
     struct peer *p = ctx;
     if (ready & LOOP_WRITE) {
-        note(&p->trace, 'w');
+        note_letter(&p->trace, 'w');
         loop_fd_events(p->fd, LOOP_READ);
         return;
     }
     char byte;
     ssize_t n = read(fd, &byte, 1);
-    note(&p->trace, n == 1 ? byte : '0');
+    note_letter(&p->trace, n == 1 ? byte : '0');
     if (n == 0) {
         loop_fd_free(p->fd); /* inside its own callback */
         p->fd = NULL;
@@ -204,10 +204,10 @@ static void silent_descriptor_is_not_watched(void **state)
 
 static void on_signal(void *ctx, int signo)
 {
-    note(ctx, signo == SIGUSR1 ? '1' : '2');
+    note_letter(ctx, signo == SIGUSR1 ? '1' : '2');
 }
 
-static void signals_arrive(void **state)
+static void signals_are_delivered(void **state)
 {
     struct trace t = {.loop = loop_new(0), .stop_at = 2};
     loop_signal(t.loop, SIGUSR1, on_signal, &t);
@@ -222,7 +222,7 @@ static void signals_arrive(void **state)
 }
 
 /* A child that continues the loop gets its own signals, and its timers and descriptors work. */
-static void a_fork_takes_the_loop_along(void **state)
+static void loop_continues_in_a_forked_child(void **state)
 {
     struct trace t = {.loop = loop_new(0), .stop_at = 2};
     struct loop_timer *a = loop_timer_new(t.loop, note_a, &t);
@@ -263,7 +263,7 @@ struct nursery {
     int strangers, stranger_status, ended;
 };
 
-static pid_t spawn(int code)
+static pid_t spawn_child(int code)
 {
     pid_t pid = fork();
     assert_true(pid >= 0);
@@ -286,7 +286,7 @@ static void children_are_reported_once(void **state)
 {
     struct nursery n = {.loop = loop_new(0)};
     for (int i = 0; i < CHILDREN; i++) {
-        n.pids[i] = spawn(i + 1);
+        n.pids[i] = spawn_child(i + 1);
         if (i % 2) { /* ended before it is watched */
             siginfo_t info;
             assert_int_equal(waitid(P_PID, (id_t)n.pids[i], &info, WEXITED | WNOWAIT), 0);
@@ -307,7 +307,7 @@ static void stop_turn(void *ctx)
 }
 
 /* With the signal blocked, so that nothing else reports the end. */
-static void a_look_reports_an_ended_child(void **state)
+static void check_reports_an_ended_child(void **state)
 {
     struct nursery n = {.loop = loop_new(0), .ended = CHILDREN - 1};
     struct loop_timer *turn = loop_timer_new(n.loop, stop_turn, n.loop);
@@ -342,17 +342,17 @@ static void a_look_reports_an_ended_child(void **state)
 
 static void note_end(void *ctx, pid_t pid, int status)
 {
-    note(ctx, 'e');
+    note_letter(ctx, 'e');
 }
 
 static void note_words(void *ctx, int fd, unsigned ready)
 {
     char word;
     if (read(fd, &word, 1) == 1)
-        note(ctx, 'w');
+        note_letter(ctx, 'w');
 }
 
-static void last_words_come_before_an_end(void **state)
+static void output_of_a_child_precedes_its_end(void **state)
 {
     struct trace t = {.loop = loop_new(0), .stop_at = 2};
     int pipe_fds[2];
@@ -380,10 +380,10 @@ static void stop_on_end(void *ctx, pid_t pid, int status)
 }
 
 /* The code that forked it may wait for it. */
-static void stranger_is_left_alone(void **state)
+static void other_children_are_not_reaped(void **state)
 {
     struct nursery n = {.loop = loop_new(0)};
-    pid_t stranger = spawn(7), watched = spawn(0);
+    pid_t stranger = spawn_child(7), watched = spawn_child(0);
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)stranger, &info, WEXITED | WNOWAIT), 0);
     loop_child(n.loop, watched, stop_on_end, &n);
@@ -477,7 +477,7 @@ static void post_jobs(struct pool *p)
     }
 }
 
-static void lanes_keep_their_order(void **state)
+static void work_of_a_lane_keeps_its_order(void **state)
 {
     struct pool p = {.loop = loop_new(4)};
     assert_true(loop_has_workers(p.loop));
@@ -490,7 +490,7 @@ static void lanes_keep_their_order(void **state)
 }
 
 /* Freeing the loop waits for posted tasks and calls their done(). */
-static void free_finishes_the_work(void **state)
+static void freeing_the_loop_finishes_its_work(void **state)
 {
     struct pool p = {.loop = loop_new(2)};
     post_jobs(&p);
@@ -501,7 +501,7 @@ static void free_finishes_the_work(void **state)
 }
 
 /* libevent would disable a polling method for each such variable. */
-static void the_environment_does_not_choose_how_a_loop_waits(void **state)
+static void environment_does_not_choose_the_polling_method(void **state)
 {
     static const char *const names[] = {"EVENT_NOEPOLL", "EVENT_NOPOLL", "EVENT_NOSELECT"};
     for (size_t i = 0; i < 3; i++)
@@ -519,21 +519,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_is_freed),
-        cmocka_unit_test(the_environment_does_not_choose_how_a_loop_waits),
+        cmocka_unit_test(environment_does_not_choose_the_polling_method),
         cmocka_unit_test(timers_fire_once_in_order),
         cmocka_unit_test(timer_counts_from_its_setting),
         cmocka_unit_test(turn_follows_each_batch),
         cmocka_unit_test(descriptor_is_level_triggered),
         cmocka_unit_test(silent_descriptor_is_not_watched),
-        cmocka_unit_test(signals_arrive),
-        cmocka_unit_test(a_fork_takes_the_loop_along),
+        cmocka_unit_test(signals_are_delivered),
+        cmocka_unit_test(loop_continues_in_a_forked_child),
         cmocka_unit_test(children_are_reported_once),
-        cmocka_unit_test(a_look_reports_an_ended_child),
-        cmocka_unit_test(last_words_come_before_an_end),
-        cmocka_unit_test(stranger_is_left_alone),
+        cmocka_unit_test(check_reports_an_ended_child),
+        cmocka_unit_test(output_of_a_child_precedes_its_end),
+        cmocka_unit_test(other_children_are_not_reaped),
         cmocka_unit_test(subreaper_gets_orphans),
-        cmocka_unit_test(lanes_keep_their_order),
-        cmocka_unit_test(free_finishes_the_work),
+        cmocka_unit_test(work_of_a_lane_keeps_its_order),
+        cmocka_unit_test(freeing_the_loop_finishes_its_work),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
