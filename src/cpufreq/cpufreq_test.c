@@ -27,7 +27,7 @@ struct fixture {
     struct cpufreq_place place;
 };
 
-static char *file_of(const struct fixture *f, unsigned cpu, const char *name)
+static char *make_file_path(const struct fixture *f, unsigned cpu, const char *name)
 {
     return mem_printf("%s/cpu%u/cpufreq/%s", f->root, cpu, name);
 }
@@ -35,7 +35,7 @@ static char *file_of(const struct fixture *f, unsigned cpu, const char *name)
 static void put_kernel_file(const struct fixture *f, unsigned cpu, const char *name,
                             const char *text)
 {
-    _cleanup_free_ char *path = file_of(f, cpu, name), *line = mem_printf("%s\n", text);
+    _cleanup_free_ char *path = make_file_path(f, cpu, name), *line = mem_printf("%s\n", text);
 
     assert_int_equal(path_write_file(path, line, strlen(line), 0644, NULL), 0);
 }
@@ -43,7 +43,7 @@ static void put_kernel_file(const struct fixture *f, unsigned cpu, const char *n
 static void expect_kernel_file(const struct fixture *f, unsigned cpu, const char *name,
                                const char *text)
 {
-    _cleanup_free_ char *path = file_of(f, cpu, name);
+    _cleanup_free_ char *path = make_file_path(f, cpu, name);
     _cleanup_str_ struct str now = STR_INIT;
 
     assert_int_equal(path_read_file(path, 4096, &now, NULL), 0);
@@ -137,7 +137,7 @@ static bool is_noted(const struct fixture *f)
     return access(path, F_OK) == 0;
 }
 
-static void test_requests(void **state)
+static void test_requests_set_frequency_and_governor(void **state)
 {
     static const struct {
         const char *text, *min, *max, *governor, *speed; /* speed NULL: not set */
@@ -169,7 +169,7 @@ static void test_requests(void **state)
 
 /* The original state is restored completely: the frequency of userspace, and limits that exclude
    the others. */
-static void test_former_speed(void **state)
+static void test_former_speed_is_restored(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -188,7 +188,7 @@ static void test_former_speed(void **state)
     expect_all(f, 2, "800000", "1000000", "userspace");
 }
 
-static void test_what_cannot_be(void **state)
+static void test_impossible_frequencies_are_refused(void **state)
 {
     static const struct {
         const char *text, *why;
@@ -210,7 +210,7 @@ static void test_what_cannot_be(void **state)
     }
 }
 
-static void test_no_cpufreq(void **state)
+static void test_cpu_without_cpufreq_is_reported(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -223,10 +223,10 @@ static void test_no_cpufreq(void **state)
 }
 
 /* A kernel that does not list frequencies: the words refer to its range, except one. */
-static void test_unnamed(void **state)
+static void test_range_is_used_if_no_frequencies_are_listed(void **state)
 {
     struct fixture *f = *state;
-    _cleanup_free_ char *list = file_of(f, 0, "scaling_available_frequencies");
+    _cleanup_free_ char *list = make_file_path(f, 0, "scaling_available_frequencies");
     struct err err = {0};
 
     unlink(list);
@@ -241,7 +241,7 @@ static void test_unnamed(void **state)
 }
 
 /* The last step decides, whichever ends first. */
-static void test_shared(void **state)
+static void test_last_step_on_a_cpu_decides(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -262,7 +262,7 @@ static void test_shared(void **state)
 }
 
 /* Two CPUs that the kernel has as one. */
-static void test_policy(void **state)
+static void test_cpus_of_one_policy_change_together(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -278,12 +278,12 @@ static void test_policy(void **state)
     expect_kernel_file(f, 2, "scaling_governor", "schedutil");
 }
 
-static bool lives(void *ctx, const struct cpufreq_step *who)
+static bool is_living(void *ctx, const struct cpufreq_step *who)
 {
     return who->step_id == *(uint32_t *)ctx;
 }
 
-static void test_sweep(void **state)
+static void test_sweep_restores_cpus_of_ended_steps(void **state)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -291,11 +291,11 @@ static void test_sweep(void **state)
 
     assert_int_equal(set_step_frequency(f, 0, "0", "performance", &err), 0);
     assert_int_equal(set_step_frequency(f, 1, "1", "performance", &err), 0);
-    assert_int_equal(cpufreq_sweep(&f->place, lives, &living, &err), 0);
+    assert_int_equal(cpufreq_sweep(&f->place, is_living, &living, &err), 0);
     expect_kernel_file(f, 0, "scaling_governor", "schedutil");
     expect_kernel_file(f, 1, "scaling_governor", "performance");
     living = 7;
-    assert_int_equal(cpufreq_sweep(&f->place, lives, &living, &err), 0);
+    assert_int_equal(cpufreq_sweep(&f->place, is_living, &living, &err), 0);
     expect_kernel_file(f, 1, "scaling_governor", "schedutil");
     assert_false(is_noted(f));
 }
@@ -308,7 +308,7 @@ static void write_note(const struct fixture *f, const char *text)
 }
 
 /* After a reboot the kernel's state is new; a damaged note is not trusted at all. */
-static void test_notes_of_others(void **state)
+static void test_stale_and_damaged_notes_are_discarded(void **state)
 {
     struct fixture *f = *state;
     _cleanup_free_ char *aside = mem_printf("%s/cpufreq.damaged", f->spool);
@@ -316,17 +316,17 @@ static void test_notes_of_others(void **state)
     uint32_t none = 7;
 
     write_note(f, "sluice-cpufreq 1 another-boot\ncpu 0 1 2 0 performance\nstep 42 0 0 High 0\n");
-    assert_int_equal(cpufreq_sweep(&f->place, lives, &none, &err), 0);
+    assert_int_equal(cpufreq_sweep(&f->place, is_living, &none, &err), 0);
     expect_all(f, 0, "800000", "3000000", "schedutil");
     assert_false(is_noted(f));
     write_note(f, "rubbish\n");
-    assert_int_equal(cpufreq_sweep(&f->place, lives, &none, &err), -ERR_PARSE);
+    assert_int_equal(cpufreq_sweep(&f->place, is_living, &none, &err), -ERR_PARSE);
     assert_non_null(strstr(err.text, "its first line is not of such a note"));
     assert_int_equal(access(aside, F_OK), 0);
-    assert_int_equal(cpufreq_sweep(&f->place, lives, &none, &err), 0);
+    assert_int_equal(cpufreq_sweep(&f->place, is_living, &none, &err), 0);
 }
 
-static void test_note_text(void **state)
+static void test_note_text_is_parsed(void **state)
 {
     static const char *const bad[] = {"cpu 1 2 3\n",
                                       "cpu 70000 1 2 0 x\n",
@@ -358,16 +358,18 @@ static void test_note_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_former_speed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_cpufreq, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unnamed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_policy, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_notes_of_others, setup, teardown),
-        cmocka_unit_test(test_note_text),
+        cmocka_unit_test_setup_teardown(test_requests_set_frequency_and_governor, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_former_speed_is_restored, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_impossible_frequencies_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cpu_without_cpufreq_is_reported, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_range_is_used_if_no_frequencies_are_listed, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_last_step_on_a_cpu_decides, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cpus_of_one_policy_change_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sweep_restores_cpus_of_ended_steps, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stale_and_damaged_notes_are_discarded, setup,
+                                        teardown),
+        cmocka_unit_test(test_note_text_is_parsed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
