@@ -30,7 +30,7 @@ static void ignore(void *ctx, const struct err *why)
 
 static const struct store_events quiet = {.on_trouble = ignore};
 
-static struct store_batch *batch_of(const struct store *s, uint64_t number)
+static struct store_batch *make_batch(const struct store *s, uint64_t number)
 {
     struct store_batch *b = store_batch_new();
     char text[32];
@@ -88,21 +88,21 @@ static void commit_measure(struct store *s, uint64_t number, size_t bytes[STORE_
 {
     for (int way = 0; way < STORE_PROXY_WAYS; way++)
         bytes[way] = store_test_proxy_passed((enum store_proxy_way)way);
-    commit_ok(s, batch_of(s, number));
+    commit_ok(s, make_batch(s, number));
     for (int way = 0; way < STORE_PROXY_WAYS; way++)
         bytes[way] = store_test_proxy_passed((enum store_proxy_way)way) - bytes[way];
 }
 
 /* A cut on the way to the server leaves a part of the batch there; a cut on the way back loses the
  * reply, or a part of it, to a committed batch. */
-static void cut_anywhere_a_batch_is_made_once(void **state)
+static void batch_is_committed_once_despite_a_cut_connection(void **state)
 {
     store_test_proxy_start(*state, store_test_pg_dir(), SOCKET);
     struct store *s = open_through(*state);
     store_test_pg_log(test_where(*state).cluster);
     uint64_t number = 1;
     int done = 0;
-    commit_ok(s, batch_of(s, number));
+    commit_ok(s, make_batch(s, number));
     size_t bytes[STORE_PROXY_WAYS];
     commit_measure(s, ++number, bytes);
     assert_true(bytes[STORE_PROXY_UP] > 100 && bytes[STORE_PROXY_DOWN] > 50);
@@ -112,7 +112,7 @@ static void cut_anywhere_a_batch_is_made_once(void **state)
             size_t cuts = store_test_proxy_cuts();
             store_test_proxy_cut((enum store_proxy_way)way, at);
             done = 0;
-            store_commit(s, batch_of(s, ++number), mark, &done); /* repeated until it is made */
+            store_commit(s, make_batch(s, ++number), mark, &done); /* repeated until it is made */
             assert_int_equal(done, 1);
             if (store_test_proxy_cuts() != cuts + 1)
                 fail_msg("no cut at byte %zu", at);
@@ -152,7 +152,7 @@ static void on_done(void *ctx)
 
 static void commit_next(struct run *r)
 {
-    store_commit(r->s, batch_of(r->s, ++r->asked), on_done, r);
+    store_commit(r->s, make_batch(r->s, ++r->asked), on_done, r);
 }
 
 static void run_batches(void **state, void *(*beside)(void *), void (*between)(struct run *))
@@ -223,7 +223,8 @@ int main(void)
     store_test_pg_start("store_pg_fault");
     test_url = store_test_pg_url();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cut_anywhere_a_batch_is_made_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(batch_is_committed_once_despite_a_cut_connection, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(ended_sessions_cost_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(restarts_of_the_server_cost_nothing, setup, teardown),
     };

@@ -35,13 +35,13 @@ struct writer {
     struct err wrong;
 };
 
-static void wrong(struct writer *w, const char *what, const struct err *err)
+static void note_failure(struct writer *w, const char *what, const struct err *err)
 {
     if (!w->wrong.code)
         err_set(&w->wrong, -ERR_GENERIC, "%s: %s: %s", w->name, what, err->text);
 }
 
-static struct store_batch *batch_of(uint64_t epoch, uint64_t number)
+static struct store_batch *make_batch(uint64_t epoch, uint64_t number)
 {
     char text[64];
     snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)epoch,
@@ -52,7 +52,7 @@ static struct store_batch *batch_of(uint64_t epoch, uint64_t number)
     return b;
 }
 
-static void made(struct writer *w, const struct store_test_pg_entry *e)
+static void note_commit(struct writer *w, const struct store_test_pg_entry *e)
 {
     vec_push(&w->made, *e);
     (*w->batches)++;
@@ -65,13 +65,13 @@ static void lead_until_lost(struct writer *w, struct store *s)
     struct err err = {0};
     for (int lost = 0; lost < 3;) {
         e.number++;
-        int rc = store_commit_sync(s, batch_of(e.epoch, e.number), &err);
+        int rc = store_commit_sync(s, make_batch(e.epoch, e.number), &err);
         if (rc == 0 && lost)
-            wrong(w, "a commit after the lead was lost", &err);
+            note_failure(w, "a commit after the lead was lost", &err);
         else if (rc == 0)
-            made(w, &e);
+            note_commit(w, &e);
         else if (rc != -ERR_LEAD)
-            wrong(w, "a commit", &err);
+            note_failure(w, "a commit", &err);
         lost += rc != 0;
         w->refused += rc != 0;
         if (rc == 0 && (*w->switches >= SWITCHES || e.number >= MOST_BATCHES))
@@ -99,7 +99,7 @@ static void *writer_run(void *arg)
         struct err err = {0};
         where.holder = w->name;
         if (store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, &err)) {
-            wrong(w, "taking the lead", &err);
+            note_failure(w, "taking the lead", &err);
             break;
         }
         lead_until_lost(w, s);
@@ -131,7 +131,7 @@ static void log_check(const struct store_test_pg_entry *log, size_t count)
     }
 }
 
-static void no_batch_of_an_old_epoch(void **state)
+static void batches_of_an_old_epoch_are_refused(void **state)
 {
     store_close(open_ok(*state, 0));
     store_test_pg_log(test_where(*state).cluster);
@@ -190,7 +190,7 @@ static void *open_once(void *arg)
     struct store *s = NULL;
     struct err err = {0};
     if (store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, &err)) {
-        wrong(w, "taking the lead", &err);
+        note_failure(w, "taking the lead", &err);
         return NULL;
     }
     struct store_test_pg_entry e = {.epoch = store_epoch(s)};
@@ -199,7 +199,7 @@ static void *open_once(void *arg)
     return NULL;
 }
 
-static void first_use_by_many(void **state)
+static void first_use_by_many_controllers_creates_one_store(void **state)
 {
     struct writer writers[OPENERS] = {0};
     bool taken[OPENERS] = {false};
@@ -224,8 +224,9 @@ int main(void)
     store_test_pg_start("store_pg_race");
     test_url = store_test_pg_url();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_batch_of_an_old_epoch, setup, teardown),
-        cmocka_unit_test_setup_teardown(first_use_by_many, setup, teardown),
+        cmocka_unit_test_setup_teardown(batches_of_an_old_epoch_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(first_use_by_many_controllers_creates_one_store, setup,
+                                        teardown),
     };
     int failed = cmocka_run_group_tests_name("store_pg_race", tests, NULL, NULL);
     store_test_pg_stop();

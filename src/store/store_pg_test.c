@@ -90,7 +90,7 @@ static struct store *open_place(struct place *p, unsigned flags)
     return s;
 }
 
-static struct store_batch *batch_of(uint64_t number, const char *text)
+static struct store_batch *make_batch(uint64_t number, const char *text)
 {
     struct store_batch *b = store_batch_new();
     put_text(b, 2, number, NULL, text);
@@ -112,7 +112,7 @@ static void wait_for(const atomic_uint *what, unsigned count)
 
 /* Refusals at opening. */
 
-static void newer_format_is_left_alone(void **state)
+static void newer_format_is_refused_unchanged(void **state)
 {
     struct place *p = *state;
     store_close(open_place(p, STORE_TAKE_LEAD));
@@ -127,7 +127,7 @@ static void newer_format_is_left_alone(void **state)
     assert_sql("1", "SELECT epoch FROM \"%s\".lead", p->schema);
 }
 
-static void forgetful_server_is_refused(void **state)
+static void server_without_durable_commits_is_refused(void **state)
 {
     struct place *p = *state;
     static const char *const settings[] = {"synchronous_commit", "fsync"};
@@ -163,7 +163,7 @@ static void missing_right_is_explained(void **state)
     assert_null(strstr(err.text, "secret"));
     free(store_test_pg_sql("CREATE SCHEMA \"%s\" AUTHORIZATION plain", p->schema));
     s = open_place(p, STORE_TAKE_LEAD);
-    commit_ok(s, batch_of(1, "one"));
+    commit_ok(s, make_batch(1, "one"));
     assert_non_null(strstr(store_name(s), "plain:****@"));
     store_close(s);
 }
@@ -208,7 +208,7 @@ static void clean_start_keeps_the_old_records(void **state)
     struct place *p = *state;
     for (int round = 1; round <= 2; round++) {
         struct store *s = open_place(p, STORE_TAKE_LEAD | STORE_CLEAN);
-        commit_ok(s, batch_of((uint64_t)round, "text"));
+        commit_ok(s, make_batch((uint64_t)round, "text"));
         store_close(s);
     }
     assert_records(p->dir, "2/2=text\n");
@@ -222,16 +222,16 @@ static void clean_start_keeps_the_old_records(void **state)
 
 /* The store that lost the lead is told once, instead of done(), and commits nothing further, not
  * even an empty batch. */
-static void lost_lead_is_told(void **state)
+static void lost_lead_is_reported_once(void **state)
 {
     struct place *p = *state;
     struct store *old = open_place(p, STORE_TAKE_LEAD), *now = NULL;
-    commit_ok(old, batch_of(1, "old"));
+    commit_ok(old, make_batch(1, "old"));
     struct store_where other = p->where;
     other.holder = "the other one";
     assert_int_equal(store_open(&other, STORE_TAKE_LEAD, NULL, NULL, &now, NULL), 0);
     assert_int_equal(store_epoch(now), store_epoch(old) + 1);
-    commit_ok(now, batch_of(2, "new"));
+    commit_ok(now, make_batch(2, "new"));
 
     store_commit(old, store_batch_new(), on_done, &p->told); /* only the check of the lead */
     loop_run(p->told.loop);
@@ -239,8 +239,8 @@ static void lost_lead_is_told(void **state)
     assert_int_equal(p->told.last.code, -ERR_LEAD);
     assert_non_null(strstr(p->told.last.text, "the other one leads since 2"));
     struct err err = {0};
-    assert_int_equal(store_commit_sync(old, batch_of(1, "late"), &err), -ERR_LEAD);
-    store_commit(old, batch_of(1, "late"), on_done, &p->told);
+    assert_int_equal(store_commit_sync(old, make_batch(1, "late"), &err), -ERR_LEAD);
+    store_commit(old, make_batch(1, "late"), on_done, &p->told);
     store_close(old);
     assert_int_equal(p->told.done, 0);
     assert_int_equal(p->told.lost, 1);
@@ -257,7 +257,7 @@ static void lost_lead_is_told(void **state)
     /* Each commit changes the sign, also an empty one; without a leader there is none. */
     uint64_t sign = 0, before = 0;
     for (int i = 0; i < 3; i++, before = sign) {
-        struct store_batch *b = i == 1 ? batch_of(2, "new") : store_batch_new();
+        struct store_batch *b = i == 1 ? make_batch(2, "new") : store_batch_new();
         assert_int_equal(store_commit_sync(now, b, &err), 0);
         assert_int_equal(store_lead_sign(&p->where, &sign, NULL), 0);
         assert_true(sign > before);
@@ -282,7 +282,7 @@ static struct store *take_from(const struct place *p, const char *holder)
 
 /* A leader's programs have ended when it gave the lead back, and may still run if the lead was
  * taken away: also during the next lead, until that one is settled, and after it. */
-static void a_lead_that_was_taken_away_is_not_settled(void **state)
+static void lead_taken_from_another_holder_is_not_settled(void **state)
 {
     struct place *p = *state;
     struct store *first = take_from(p, "first");
@@ -326,7 +326,7 @@ static void frozen_leader_is_ended(void **state)
     pq->PQclear(r);
     s = open_place(p, STORE_TAKE_LEAD);
     assert_int_equal(store_epoch(s), epoch + 1);
-    commit_ok(s, batch_of(1, "one"));
+    commit_ok(s, make_batch(1, "one"));
     r = pq->PQexec(frozen, "COMMIT");
     assert_int_equal(pq->PQresultStatus(r), PGRES_FATAL_ERROR);
     pq->PQclear(r);
@@ -337,18 +337,18 @@ static void frozen_leader_is_ended(void **state)
 /* The server. */
 
 /* Server stopped and restarted: one report, no commits meanwhile, no loss; reads fail at once. */
-static void stopped_server_is_waited_for(void **state)
+static void stopped_server_is_awaited(void **state)
 {
     struct place *p = *state;
     struct store *s = open_place(p, STORE_TAKE_LEAD);
-    commit_ok(s, batch_of(1, "one"));
+    commit_ok(s, make_batch(1, "one"));
     store_test_pg_halt(SIGINT);
     void *data = NULL;
     size_t len = 0;
     struct err err = {0};
     for (int i = 0; i < 3; i++)
         assert_int_equal(store_get(s, 2, 1, &data, &len, &err), -ERR_STORE);
-    store_commit(s, batch_of(2, "two"), on_done, &p->told);
+    store_commit(s, make_batch(2, "two"), on_done, &p->told);
     while (!store_is_stuck(s))
         sched_yield();
     store_test_pg_resume();
@@ -359,7 +359,7 @@ static void stopped_server_is_waited_for(void **state)
     assert_int_equal(p->told.last.code, 0);
     assert_false(store_is_stuck(s));
     /* The worker opens a new connection for the reader, after the commit. */
-    store_commit(s, batch_of(3, "three"), on_done, &p->told);
+    store_commit(s, make_batch(3, "three"), on_done, &p->told);
     loop_run(p->told.loop);
     while (store_get(s, 2, 1, &data, &len, &err))
         assert_int_equal(err.code, -ERR_STORE);
@@ -376,7 +376,7 @@ static void close_does_not_wait_for_the_server(void **state)
     struct store *s = open_place(p, STORE_TAKE_LEAD);
     store_test_pg_halt(SIGINT);
     for (uint64_t i = 1; i <= 5; i++)
-        store_commit(s, batch_of(i, "text"), on_done, &p->told);
+        store_commit(s, make_batch(i, "text"), on_done, &p->told);
     store_close(s);
     store_test_pg_resume();
     assert_records(p->dir, "");
@@ -384,7 +384,7 @@ static void close_does_not_wait_for_the_server(void **state)
 }
 
 /* The leader's session gets no processor. */
-static void freeze(struct place *p, int signo)
+static void signal_session(struct place *p, int signo)
 {
     _cleanup_free_ char *pid = store_test_pg_sql(
         "SELECT pid FROM pg_stat_activity WHERE application_name ~ '^sluice/[1-9][0-9]*/%s'",
@@ -393,43 +393,43 @@ static void freeze(struct place *p, int signo)
     assert_int_equal(kill(atoi(pid), signo), 0);
 }
 
-static void frozen_server_is_told_of(void **state)
+static void frozen_server_is_reported(void **state)
 {
     struct place *p = *state;
     struct store *s = open_place(p, STORE_TAKE_LEAD);
-    freeze(p, SIGSTOP);
-    store_commit(s, batch_of(1, "one"), on_done, &p->told);
+    signal_session(p, SIGSTOP);
+    store_commit(s, make_batch(1, "one"), on_done, &p->told);
     wait_for(&p->told.trouble, 1);
     assert_non_null(strstr(p->told.first.text, "has not answered"));
     assert_true(store_is_stuck(s));
     void *data = NULL;
     size_t len = 0;
     assert_int_equal(store_get(s, 2, 1, &data, &len, NULL), -ENOENT); /* reads go on */
-    freeze(p, SIGCONT);
+    signal_session(p, SIGCONT);
     loop_run(p->told.loop);
     assert_int_equal(p->told.done, 1);
     assert_int_equal(p->told.trouble, 2);
     assert_false(store_is_stuck(s));
 
-    freeze(p, SIGSTOP);
-    store_commit(s, batch_of(2, "two"), on_done, &p->told);
+    signal_session(p, SIGSTOP);
+    store_commit(s, make_batch(2, "two"), on_done, &p->told);
     store_close(s);
     assert_int_equal(p->told.done, 1);
     /* The next leader ends the frozen session, which is what lets it go on. */
     free(store_test_pg_sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                            " WHERE application_name ~ '^sluice/[1-9][0-9]*/%s'",
                            p->schema + strlen("sluice_")));
-    freeze(p, SIGCONT);
+    signal_session(p, SIGCONT);
 }
 
 /* Settings that are changed while it runs. */
-static void forgetting_is_noticed_later(void **state)
+static void unsafe_server_setting_is_detected_later(void **state)
 {
     struct place *p = *state;
     struct store *s = open_place(p, STORE_TAKE_LEAD);
     free(store_test_pg_sql("ALTER SYSTEM SET synchronous_commit = off"));
     free(store_test_pg_sql("SELECT pg_reload_conf(), pg_sleep(0.1)"));
-    store_commit(s, batch_of(1, "one"), on_done, &p->told);
+    store_commit(s, make_batch(1, "one"), on_done, &p->told);
     wait_for(&p->told.trouble, 1);
     assert_non_null(strstr(p->told.first.text, "synchronous_commit = on"));
     /* A new connection finds the same, and waits as well. */
@@ -454,9 +454,9 @@ static void dropped_tables_are_fatal(void **state)
     struct place *p = *state;
     struct store *s = open_place(p, STORE_TAKE_LEAD);
     free(store_test_pg_sql("DROP TABLE \"%s\".numbered", p->schema));
-    assert_int_equal(store_commit_sync(s, batch_of(1, "one"), NULL), -ERR_STORE);
+    assert_int_equal(store_commit_sync(s, make_batch(1, "one"), NULL), -ERR_STORE);
     assert_int_equal(p->told.fatal, 1);
-    assert_int_equal(store_commit_sync(s, batch_of(2, "two"), NULL), -ERR_STORE);
+    assert_int_equal(store_commit_sync(s, make_batch(2, "two"), NULL), -ERR_STORE);
     assert_int_equal(p->told.fatal, 1);
     store_close(s);
 }
@@ -466,18 +466,19 @@ int main(void)
     store_test_pg_start("store_pg");
     test_url = store_test_pg_url();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(newer_format_is_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(forgetful_server_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(newer_format_is_refused_unchanged, setup, teardown),
+        cmocka_unit_test_setup_teardown(server_without_durable_commits_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(missing_right_is_explained, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_checksum_is_set_aside, setup, teardown),
         cmocka_unit_test_setup_teardown(clean_start_keeps_the_old_records, setup, teardown),
-        cmocka_unit_test_setup_teardown(lost_lead_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_lead_that_was_taken_away_is_not_settled, setup, teardown),
+        cmocka_unit_test_setup_teardown(lost_lead_is_reported_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(lead_taken_from_another_holder_is_not_settled, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(frozen_leader_is_ended, setup, teardown),
-        cmocka_unit_test_setup_teardown(stopped_server_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(stopped_server_is_awaited, setup, teardown),
         cmocka_unit_test_setup_teardown(close_does_not_wait_for_the_server, setup, teardown),
-        cmocka_unit_test_setup_teardown(frozen_server_is_told_of, setup, teardown),
-        cmocka_unit_test_setup_teardown(forgetting_is_noticed_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(frozen_server_is_reported, setup, teardown),
+        cmocka_unit_test_setup_teardown(unsafe_server_setting_is_detected_later, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_tables_are_fatal, setup, teardown),
     };
     int failed = cmocka_run_group_tests_name("store_pg", tests, NULL, NULL);

@@ -48,7 +48,7 @@ struct run {
 
 /* --- recording -------------------------------------------------------------------------------- */
 
-static int file_of(const char *path)
+static int find_file(const char *path)
 {
     for (int i = 1; i < FILES; i++)
         if (strstr(path, suffixes[i]))
@@ -59,7 +59,7 @@ static int file_of(const char *path)
 static void on_change(void *ctx, const struct test_vfs_event *event)
 {
     struct trace *t = ctx;
-    struct change c = {.what = CHANGE, .event = *event, .file = file_of(event->path)};
+    struct change c = {.what = CHANGE, .event = *event, .file = find_file(event->path)};
     if (event->data) {
         c.data = mem_alloc(event->len);
         memcpy(c.data, event->data, event->len);
@@ -67,7 +67,7 @@ static void on_change(void *ctx, const struct test_vfs_event *event)
     vec_push(&t->changes, c);
 }
 
-static void note(struct trace *t, enum change_kind what)
+static void note_change(struct trace *t, enum change_kind what)
 {
     vec_push(&t->changes, (struct change){.what = what});
 }
@@ -81,20 +81,20 @@ int __wrap_fsync(int fd)
 {
     struct stat st;
     if (tracing && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-        note(tracing, DIRECTORY_SYNCED);
+        note_change(tracing, DIRECTORY_SYNCED);
     return __real_fsync(fd);
 }
 
-static char *text_of(unsigned k, bool is_long)
+static char *make_text(unsigned k, bool is_long)
 {
     return mem_printf("record %0*u", is_long ? 9000 : 3, k);
 }
 
 /* A new record, a changed one, a deleted one, and at times one of several pages. */
-static struct store_batch *batch_of(unsigned k)
+static struct store_batch *make_batch(unsigned k)
 {
     struct store_batch *b = store_batch_new();
-    _cleanup_free_ char *text = text_of(k, false), *more = text_of(k, true);
+    _cleanup_free_ char *text = make_text(k, false), *more = make_text(k, true);
     put_text(b, 2, k, NULL, text);
     put_text(b, 4, 0, "n", text);
     if (k > 3)
@@ -104,19 +104,19 @@ static struct store_batch *batch_of(unsigned k)
     return b;
 }
 
-static void expect(struct str *out, unsigned k)
+static void format_expected(struct str *out, unsigned k)
 {
     str_clear(out);
     if (k > 0) {
-        _cleanup_free_ char *text = text_of(k, false);
+        _cleanup_free_ char *text = make_text(k, false);
         str_printf(out, "4:n=%s\n", text);
     }
     for (unsigned i = k > 3 ? k - 2 : 1; i <= k; i++) {
-        _cleanup_free_ char *text = text_of(i, false);
+        _cleanup_free_ char *text = make_text(i, false);
         str_printf(out, "2/%u=%s\n", i, text);
     }
     for (unsigned i = 4; i <= k; i += 4) {
-        _cleanup_free_ char *text = text_of(i, true);
+        _cleanup_free_ char *text = make_text(i, true);
         str_printf(out, "3/%u=%s\n", i, text);
     }
 }
@@ -124,15 +124,15 @@ static void expect(struct str *out, unsigned k)
 static void commit_some(struct trace *t, struct store *s, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        note(t, BEGUN);
-        commit_ok(s, batch_of(++t->batches));
-        note(t, ACKNOWLEDGED);
+        note_change(t, BEGUN);
+        commit_ok(s, make_batch(++t->batches));
+        note_change(t, ACKNOWLEDGED);
     }
 }
 
 /* The log goes home twice while the store is open, is written from its beginning after that, and
  * once more when the store is closed. */
-static void record(struct trace *t, const char *dir)
+static void record_changes(struct trace *t, const char *dir)
 {
     store_test_vfs_trace(on_change, t);
     tracing = t;
@@ -152,7 +152,7 @@ static void record(struct trace *t, const char *dir)
 
 /* --- states after a crash --------------------------------------------------------------------- */
 
-static uint64_t draw(struct run *r, uint64_t below)
+static uint64_t draw_number(struct run *r, uint64_t below)
 {
     r->random ^= r->random << 13;
     r->random ^= r->random >> 7;
@@ -160,7 +160,7 @@ static uint64_t draw(struct run *r, uint64_t below)
     return r->random % below;
 }
 
-static void resize(struct str *s, size_t len)
+static void resize_text(struct str *s, size_t len)
 {
     while (s->len < len)
         str_putc(s, '\0');
@@ -168,18 +168,18 @@ static void resize(struct str *s, size_t len)
 }
 
 /* len: the number of bytes of a write that have reached the disk */
-static void apply(struct disk *d, const struct change *c, size_t len)
+static void apply_change(struct disk *d, const struct change *c, size_t len)
 {
     struct str *file = &d->content[c->file];
     d->exists[c->file] = c->event.change != TEST_VFS_DELETED;
     if (c->event.change == TEST_VFS_DELETED)
         str_clear(file);
     else if (c->event.change == TEST_VFS_TRUNCATED)
-        resize(file, c->event.len);
+        resize_text(file, c->event.len);
     else {
         size_t end = (size_t)c->event.at + len;
         if (file->len < end)
-            resize(file, end);
+            resize_text(file, end);
         memcpy(file->data + c->event.at, c->data, len);
     }
 }
@@ -189,7 +189,7 @@ static void sync_file(struct disk *d, int file)
     size_t left = 0;
     vec_foreach (&d->pending, c)
         if ((*c)->file == file)
-            apply(d, *c, (*c)->event.len);
+            apply_change(d, *c, (*c)->event.len);
         else
             d->pending.data[left++] = *c;
     d->pending.len = left;
@@ -231,7 +231,7 @@ static unsigned check_content(const struct run *r, const struct seen *seen, cons
     if (seen->damaged.len)
         fail_msg("%s: damaged: %s", how, str_cstr(&seen->damaged));
     for (unsigned k = r->acknowledged; k <= r->begun; k++) {
-        expect(&expected, k);
+        format_expected(&expected, k);
         if (str_eq(str_cstr(&seen->records), str_cstr(&expected)))
             return k;
     }
@@ -264,10 +264,10 @@ static void check_state(struct run *r, size_t at, const char *variant)
         return;
     /* The store continues from there. */
     struct store *s = open_ok(r->dir, 0);
-    commit_ok(s, batch_of(k + 1));
+    commit_ok(s, make_batch(k + 1));
     store_close(s);
     _cleanup_str_ struct str expected = STR_INIT;
-    expect(&expected, k + 1);
+    format_expected(&expected, k + 1);
     assert_records(r->dir, str_cstr(&expected));
 }
 
@@ -279,19 +279,19 @@ static void check_part(struct run *r, size_t at, unsigned one_in, bool torn, con
     for (size_t i = 0; i < d->pending.len; i++) {
         const struct change *c = d->pending.data[i];
         size_t len = c->event.len;
-        if (one_in > 1 && draw(r, one_in))
+        if (one_in > 1 && draw_number(r, one_in))
             continue;
         if (torn && i + 1 == d->pending.len && c->event.change == TEST_VFS_WROTE) {
             size_t begins = (size_t)c->event.at % SECTOR;
-            size_t end = draw(r, (begins + len) / SECTOR + 1) * SECTOR;
+            size_t end = draw_number(r, (begins + len) / SECTOR + 1) * SECTOR;
             len = end > begins ? end - begins : 0;
         }
-        apply(&r->after, c, len);
+        apply_change(&r->after, c, len);
     }
     check_state(r, at, variant);
 }
 
-static void crash(struct run *r, size_t at, unsigned subsets)
+static void crash_at(struct run *r, size_t at, unsigned subsets)
 {
     check_part(r, at, 1, false, "all is there");
     if (r->disk.pending.len == 0)
@@ -327,12 +327,12 @@ static void every_crash_leaves_whole_batches(void **state)
     struct run r = {.random = (seed ? strtoull(seed, NULL, 10) : 0) + 88172645463325252u};
     assert_true(mkdtemp(first) && mkdtemp(second));
     store_test_vfs_install();
-    record(&r.trace, first);
+    record_changes(&r.trace, first);
     r.dir = second;
     r.disk.exists[0] = true; /* made, and its directory synced, before SQLite opens it */
     vec_foreach (&r.trace.changes, c) {
         take_change(&r, c);
-        crash(&r, (size_t)(c - r.trace.changes.data), subsets > SUBSETS ? subsets : SUBSETS);
+        crash_at(&r, (size_t)(c - r.trace.changes.data), subsets > SUBSETS ? subsets : SUBSETS);
     }
     assert_int_equal(r.acknowledged, r.trace.batches);
     print_message("%u states after %zu changes\n", r.states, r.trace.changes.len);

@@ -14,7 +14,7 @@
 #define PAGE 4096
 
 /* How many of something: a sample, and in the soak that percentage of the amount of a release. */
-static unsigned amount(unsigned sample, unsigned release)
+static unsigned get_amount(unsigned sample, unsigned release)
 {
     const char *soak = getenv("SLUICE_SOAK");
     unsigned wanted = soak ? (unsigned)atoi(soak) * release / 100 : 0;
@@ -39,7 +39,7 @@ static char *record_text(uint64_t i)
                       (unsigned long long)i);
 }
 
-static void fill(const char *dir)
+static void fill_store(const char *dir)
 {
     struct store *s = open_ok(dir, 0);
     struct store_batch *b = store_batch_new();
@@ -53,7 +53,7 @@ static void fill(const char *dir)
 }
 
 /* Runs SQL on the file, as an administrator's slip would. */
-static void alter(const char *dir, const char *sql)
+static void alter_database(const char *dir, const char *sql)
 {
     _cleanup_free_ char *path = mem_printf("%s/state.db", dir);
     sqlite3 *db = NULL;
@@ -72,11 +72,11 @@ static size_t count_lines(const struct str *s)
 
 static void wrong_checksum_is_set_aside(void **state)
 {
-    fill(*state);
-    alter(*state, "UPDATE numbered_2 SET data = 'other' WHERE id = 7;"
-                  "UPDATE numbered_2 SET sum = sum + 1 WHERE id = 9;"
-                  "UPDATE numbered_2 SET id = 5000 WHERE id = 11;" /* another's bytes */
-                  "UPDATE named SET name = 'n2'");
+    fill_store(*state);
+    alter_database(*state, "UPDATE numbered_2 SET data = 'other' WHERE id = 7;"
+                           "UPDATE numbered_2 SET sum = sum + 1 WHERE id = 9;"
+                           "UPDATE numbered_2 SET id = 5000 WHERE id = 11;" /* another's bytes */
+                           "UPDATE named SET name = 'n2'");
     struct store *s = open_ok(*state, 0);
     struct seen seen = {0};
     assert_int_equal(store_load(s, 0, seen_record, seen_damaged, &seen, NULL), 0);
@@ -104,8 +104,8 @@ static void wrong_checksum_is_set_aside(void **state)
 
 static void get_refuses_a_wrong_checksum(void **state)
 {
-    fill(*state);
-    alter(*state, "UPDATE numbered_2 SET data = 'other' WHERE id = 7");
+    fill_store(*state);
+    alter_database(*state, "UPDATE numbered_2 SET data = 'other' WHERE id = 7");
     struct store *s = open_ok(*state, 0);
     void *data = NULL;
     size_t len = 0;
@@ -116,7 +116,7 @@ static void get_refuses_a_wrong_checksum(void **state)
     store_close(s);
 }
 
-static void overwrite(const char *dir, const char *name, long at, size_t len)
+static void overwrite_bytes(const char *dir, const char *name, long at, size_t len)
 {
     _cleanup_free_ char *path = mem_printf("%s/%s", dir, name), *noise = mem_alloc(len);
     memset(noise, 0xa5, len);
@@ -166,7 +166,7 @@ static int load_count(const char *dir, unsigned flags, size_t *count, struct err
  * unused), with -i everything on the other pages is kept. */
 static void damaged_pages_are_survived(void **state)
 {
-    fill(*state);
+    fill_store(*state);
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
     _cleanup_str_ struct str good = STR_INIT;
     assert_int_equal(path_read_file(path, 16 << 20, &good, NULL), 0);
@@ -175,7 +175,7 @@ static void damaged_pages_are_survived(void **state)
     bool lost_all_only_with_root = true;
     for (long page = 0; page < pages; page++) {
         assert_int_equal(path_write_file(path, good.data, good.len, 0600, NULL), 0);
-        overwrite(*state, "state.db", page * PAGE, PAGE);
+        overwrite_bytes(*state, "state.db", page * PAGE, PAGE);
         size_t count = 0;
         struct err err = {0};
         int rc = load_count(*state, 0, &count, &err);
@@ -196,21 +196,21 @@ static void damaged_pages_are_survived(void **state)
 /* Valid pages between two damaged pages are reached. */
 static void records_between_damaged_pages_are_kept(void **state)
 {
-    fill(*state);
+    fill_store(*state);
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     for (int third = 1; third <= 2; third++)
-        overwrite(*state, "state.db", (long)st.st_size / PAGE * third / 3 * PAGE, PAGE);
+        overwrite_bytes(*state, "state.db", (long)st.st_size / PAGE * third / 3 * PAGE, PAGE);
     size_t count = 0;
     assert_int_equal(load_count(*state, STORE_IGNORE_DAMAGE, &count, NULL), 0);
     assert_in_range(count, RECORDS - 120, RECORDS - 1);
 }
 
 /* Truncated at many lengths, -i always continues, and no wrong record is read. */
-static void cut_files_are_survived(void **state)
+static void truncated_files_are_survived(void **state)
 {
-    fill(*state);
+    fill_store(*state);
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
     _cleanup_str_ struct str good = STR_INIT;
     assert_int_equal(path_read_file(path, 16 << 20, &good, NULL), 0);
@@ -229,7 +229,7 @@ static void cut_files_are_survived(void **state)
 }
 
 /* A log cut at any length is a state that was committed: a prefix of the batches. */
-static void cut_log_is_a_prefix(void **state)
+static void truncated_log_gives_a_prefix_of_the_commits(void **state)
 {
     char *dir = *state;
     _cleanup_free_ char *path = mem_printf("%s/state.db", dir), *log = mem_printf("%s-wal", path);
@@ -244,7 +244,7 @@ static void cut_log_is_a_prefix(void **state)
     assert_int_equal(path_read_file(path, 16 << 20, &db, NULL), 0);
     assert_int_equal(path_read_file(log, 16 << 20, &wal, NULL), 0);
     store_close(s);
-    size_t last = 0, step = wal.len / amount((unsigned)(wal.len / 211), (unsigned)wal.len);
+    size_t last = 0, step = wal.len / get_amount((unsigned)(wal.len / 211), (unsigned)wal.len);
     for (size_t len = 0; len <= wal.len;
          len = len < wal.len && len + step > wal.len ? wal.len : len + step) {
         assert_int_equal(path_write_file(path, db.data, db.len, 0600, NULL), 0);
@@ -269,7 +269,7 @@ static void cut_log_is_a_prefix(void **state)
  * or a report. */
 static void flipped_bits_are_noticed(void **state)
 {
-    fill(*state);
+    fill_store(*state);
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
     _cleanup_str_ struct str good = STR_INIT;
     assert_int_equal(path_read_file(path, 16 << 20, &good, NULL), 0);
@@ -280,7 +280,7 @@ static void flipped_bits_are_noticed(void **state)
         str_printf(&full, "2/%llu=%s\n", (unsigned long long)i, text);
     }
     uint64_t random = 88172645463325252u;
-    for (unsigned round = amount(300, 10000); round > 0; round--) {
+    for (unsigned round = get_amount(300, 10000); round > 0; round--) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
@@ -305,7 +305,7 @@ static void flipped_bits_are_noticed(void **state)
 /* Many bits flipped, with -i: the salvage ends, and the store continues with stored records. */
 static void flipped_bits_are_survived(void **state)
 {
-    fill(*state);
+    fill_store(*state);
     _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
     _cleanup_str_ struct str good = STR_INIT, bad = STR_INIT;
     assert_int_equal(path_read_file(path, 16 << 20, &good, NULL), 0);
@@ -360,8 +360,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(get_refuses_a_wrong_checksum, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_pages_are_survived, setup, teardown),
         cmocka_unit_test_setup_teardown(records_between_damaged_pages_are_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(cut_files_are_survived, setup, teardown),
-        cmocka_unit_test_setup_teardown(cut_log_is_a_prefix, setup, teardown),
+        cmocka_unit_test_setup_teardown(truncated_files_are_survived, setup, teardown),
+        cmocka_unit_test_setup_teardown(truncated_log_gives_a_prefix_of_the_commits, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(flipped_bits_are_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(flipped_bits_are_survived, setup, teardown),
     };

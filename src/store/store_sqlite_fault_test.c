@@ -60,7 +60,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct store_batch *batch_of(uint64_t number, const char *text)
+static struct store_batch *make_batch(uint64_t number, const char *text)
 {
     struct store_batch *b = store_batch_new();
     put_text(b, 2, number, NULL, text);
@@ -79,17 +79,17 @@ static void failed_sync_is_fatal(void **state)
     struct told told = {0};
     int done = 0;
     struct store *s = open_told(*state, NULL, &told);
-    store_commit(s, batch_of(1, "first"), mark, &done);
+    store_commit(s, make_batch(1, "first"), mark, &done);
     assert_int_equal(done, 1);
     store_test_vfs_fail(TEST_VFS_SYNC, 1, false, SQLITE_IOERR_FSYNC);
-    store_commit(s, batch_of(2, "second"), mark, &done);
+    store_commit(s, make_batch(2, "second"), mark, &done);
     assert_int_equal(done, 1);
     assert_int_equal(told.fatal, 1);
     assert_non_null(strstr(told.last.text, "state.db"));
-    store_commit(s, batch_of(3, "third"), mark, &done); /* the next sync would report success */
+    store_commit(s, make_batch(3, "third"), mark, &done); /* the next sync would report success */
     assert_int_equal(done, 1);
     struct err err = {0};
-    assert_true(store_commit_sync(s, batch_of(4, "fourth"), &err) < 0);
+    assert_true(store_commit_sync(s, make_batch(4, "fourth"), &err) < 0);
     store_close(s);
     /* The second was written whole, so that it may be there; the later ones must not. */
     s = open_ok(*state, 0);
@@ -135,9 +135,9 @@ static void failed_writes_leave_whole_batches(void **state)
             char *dir = test_dir_new();
             struct told told = {0};
             struct store *s = open_told(dir, NULL, &told);
-            commit_ok(s, batch_of(1, "first"));
+            commit_ok(s, make_batch(1, "first"));
             store_test_vfs_fail(TEST_VFS_WRITE, nth, true, codes[c]);
-            struct store_batch *b = batch_of(2, "second");
+            struct store_batch *b = make_batch(2, "second");
             put_text(b, 3, 2, NULL, "a new kind, so that a table is made");
             struct err err = {0};
             int rc = store_commit_sync(s, b, &err);
@@ -148,7 +148,7 @@ static void failed_writes_leave_whole_batches(void **state)
                 assert_true(rc < 0);
                 assert_non_null(strstr(err.text, "state.db"));
             }
-            commit_ok(s, batch_of(5, "fifth"));
+            commit_ok(s, make_batch(5, "fifth"));
             store_close(s);
             assert_records(dir, hit ? "4:n=fifth\n2/1=first\n2/5=fifth\n"
                                     : "4:n=fifth\n2/1=first\n2/2=second\n2/5=fifth\n3/2=a new "
@@ -174,13 +174,13 @@ static void on_repeated(void *ctx)
     loop_stop(r->loop);
 }
 
-static void passing_failure_is_repeated(void **state)
+static void commit_is_repeated_after_a_temporary_failure(void **state)
 {
     struct told told = {0};
     struct repeat r = {.loop = loop_new(1)};
     struct store *s = open_told(*state, r.loop, &told);
     store_test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_IOERR_WRITE);
-    store_commit(s, batch_of(1, "first"), on_repeated, &r);
+    store_commit(s, make_batch(1, "first"), on_repeated, &r);
     loop_run(r.loop);
     assert_int_equal(r.done, 1);
     assert_false(store_is_stuck(s));
@@ -199,7 +199,7 @@ static void close_does_not_wait_for_ever(void **state)
     struct repeat r = {.loop = loop_new(1)};
     struct store *s = open_told(*state, r.loop, &told);
     store_test_vfs_fail(TEST_VFS_WRITE, 1, true, SQLITE_IOERR_WRITE);
-    store_commit(s, batch_of(1, "first"), on_repeated, &r);
+    store_commit(s, make_batch(1, "first"), on_repeated, &r);
     store_close(s);
     store_test_vfs_fail(TEST_VFS_WRITE, 0, false, 0);
     struct loop_timer *end = loop_timer_new(r.loop, (loop_fn *)loop_stop, r.loop);
@@ -212,14 +212,14 @@ static void close_does_not_wait_for_ever(void **state)
 }
 
 /* Commits after a commit that was given up are given up, too: there are no gaps. */
-static void nothing_follows_what_was_given_up(void **state)
+static void commits_after_an_abandoned_one_are_abandoned(void **state)
 {
     struct told told = {0};
     struct repeat r = {.loop = loop_new(1)};
     struct store *s = open_told(*state, r.loop, &told);
     store_test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_IOERR_WRITE);
-    store_commit(s, batch_of(1, "first"), on_repeated, &r);
-    store_commit(s, batch_of(2, "second"), on_repeated, &r);
+    store_commit(s, make_batch(1, "first"), on_repeated, &r);
+    store_commit(s, make_batch(2, "second"), on_repeated, &r);
     store_close(s);
     struct loop_timer *end = loop_timer_new(r.loop, (loop_fn *)loop_stop, r.loop);
     loop_timer_set(end, 0);
@@ -236,7 +236,7 @@ static void nothing_follows_what_was_given_up(void **state)
 }
 
 /* The reserve lets commits go on when the disk is full, and store_low() tells. */
-static void reserve_carries_on(void **state)
+static void commit_uses_the_reserve_on_a_full_disk(void **state)
 {
     struct told told = {0};
     struct store *s = open_told(*state, NULL, &told);
@@ -246,7 +246,7 @@ static void reserve_carries_on(void **state)
     assert_int_equal(st.st_size, STORE_RESERVE);
     assert_false(store_low(s, 0));
     store_test_vfs_fail(TEST_VFS_WRITE, 1, false, SQLITE_FULL);
-    commit_ok(s, batch_of(1, "first"));
+    commit_ok(s, make_batch(1, "first"));
     assert_true(told.trouble > 0);
     store_close(s);
     assert_records(*state, "4:n=first\n2/1=first\n");
@@ -270,11 +270,11 @@ static void full_disk_is_survived(void **state)
     assert_int_equal(mount("tmpfs", *state, "tmpfs", 0, "size=16m"), 0);
     struct told told = {0};
     struct store *s = open_told(*state, NULL, &told);
-    commit_ok(s, batch_of(1, "first"));
+    commit_ok(s, make_batch(1, "first"));
     assert_false(store_low(s, 0));
     _cleanup_free_ char *filler = mem_printf("%s/filler", (char *)*state);
     fill_disk(filler);
-    commit_ok(s, batch_of(2, "second"));
+    commit_ok(s, make_batch(2, "second"));
     assert_true(store_low(s, 0));
     assert_int_equal(told.trouble, 1);
     assert_int_equal(told.last.code, -ERR_STORE_FULL);
@@ -288,7 +288,7 @@ static void full_disk_is_survived(void **state)
     assert_int_equal(told.fatal, 0);
 
     assert_int_equal(unlink(filler), 0);
-    commit_ok(s, batch_of(3, "third"));
+    commit_ok(s, make_batch(3, "third"));
     assert_false(store_low(s, 0));
     store_close(s);
     assert_records(*state, "4:n=third\n2/1=first\n2/2=second\n2/3=third\n");
@@ -297,7 +297,7 @@ static void full_disk_is_survived(void **state)
 
 /* Deleting many records needs little space: deleted records are not written again, and the log
  * does not take the space that the database needs to grow. */
-static void the_log_leaves_room(void **state)
+static void deletions_leave_space_for_the_database(void **state)
 {
     assert_int_equal(mount("tmpfs", *state, "tmpfs", 0, "size=40m"), 0);
     struct told told = {0};
@@ -329,7 +329,7 @@ static void the_log_leaves_room(void **state)
     assert_int_equal(stat(log, &st), 0);
     assert_true(st.st_size < 2 << 20);
     assert_int_equal(unlink(filler), 0);
-    commit_ok(s, batch_of(2, "again"));
+    commit_ok(s, make_batch(2, "again"));
     assert_false(store_low(s, len)); /* in the space of deleted records */
     store_close(s);
     assert_records(*state, "4:n=again\n2/1=after\n2/2=again\n");
@@ -342,12 +342,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(failed_sync_is_fatal, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_checkpoint_sync_is_fatal, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_writes_leave_whole_batches, setup, teardown),
-        cmocka_unit_test_setup_teardown(passing_failure_is_repeated, setup, teardown),
+        cmocka_unit_test_setup_teardown(commit_is_repeated_after_a_temporary_failure, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(close_does_not_wait_for_ever, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_follows_what_was_given_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(reserve_carries_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(commits_after_an_abandoned_one_are_abandoned, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(commit_uses_the_reserve_on_a_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(full_disk_is_survived, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_log_leaves_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(deletions_leave_space_for_the_database, setup, teardown),
     };
     return cmocka_run_group_tests_name("store_sqlite_fault", tests, NULL, NULL);
 }

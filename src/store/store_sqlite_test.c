@@ -90,7 +90,7 @@ static void holder_is_named(void **state)
 }
 
 /* A newer format is refused, and not one byte of the directory's files changes. */
-static void newer_format_is_left_alone(void **state)
+static void newer_format_is_refused_unchanged(void **state)
 {
     struct store *s = open_ok(*state, 0);
     struct store_batch *b = store_batch_new();
@@ -117,7 +117,7 @@ static void newer_format_is_left_alone(void **state)
     }
 }
 
-static void no_directory_is_an_error(void **state)
+static void missing_directory_is_an_error(void **state)
 {
     _cleanup_free_ char *file = in_dir(*state, "file"), *dir = in_dir(*state, "file/state");
     write_at(file, 0, "x", 1);
@@ -241,8 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(second_owner_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(holder_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(newer_format_is_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(no_directory_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(newer_format_is_refused_unchanged, setup, teardown),
+        cmocka_unit_test_setup_teardown(missing_directory_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(directory_is_made_private, setup, teardown),
         cmocka_unit_test_setup_teardown(clean_start_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(log_is_kept_short, setup, teardown),

@@ -22,7 +22,7 @@ static int teardown(void **state)
 }
 
 /* A place that cannot be one is refused, makes no directory, and no error shows a password. */
-static void bad_places_are_refused(void **state)
+static void invalid_store_urls_are_refused(void **state)
 {
     static const char *const places[] = {
         "",
@@ -64,7 +64,7 @@ static void never(void *ctx)
     fail_msg("a commit was made that must not be");
 }
 
-static void without_the_lead_nothing_is_written(void **state)
+static void store_without_the_lead_writes_nothing(void **state)
 {
     struct store *s = open_ok(*state, 0);
     assert_true(store_epoch(s) > 0);
@@ -96,7 +96,7 @@ static void without_the_lead_nothing_is_written(void **state)
     store_close(s);
 }
 
-static void who_leads_is_told(void **state)
+static void holder_of_the_lead_is_reported(void **state)
 {
     struct store_where where = test_where(*state);
     where.holder = "controller 'one'";
@@ -116,7 +116,7 @@ static void who_leads_is_told(void **state)
     assert_null(holder);
 }
 
-static void records_come_back(void **state)
+static void records_are_read_back(void **state)
 {
     struct store *s = open_ok(*state, 0);
     struct store_batch *b = store_batch_new();
@@ -181,7 +181,7 @@ static void later_batches_replace_and_delete(void **state)
     assert_records(*state, "2/1=round 2\n2/11=round 1\n2/12=round 2\n");
 }
 
-static void get_gives_one_record(void **state)
+static void get_returns_one_record(void **state)
 {
     struct store *s = open_ok(*state, 0);
     void *data = NULL;
@@ -206,7 +206,7 @@ static void get_gives_one_record(void **state)
 }
 
 /* Whatever the bytes are, they come back. */
-static void odd_bytes_come_back(void **state)
+static void arbitrary_bytes_are_read_back(void **state)
 {
     static const char *const names[] = {
         "'; DROP TABLE named; --", "a\nb\tc", "\xff\xc0\x80", "\\x41", "%s%n", "", "\"quoted\""};
@@ -497,7 +497,7 @@ static void set_aside_and_listed(void **state)
 }
 
 /* A store that is only looked for is not made. */
-static void missing_is_not_made(void **state)
+static void missing_store_is_not_created(void **state)
 {
     struct store_where where = test_where(*state);
     struct store *s = NULL;
@@ -518,16 +518,16 @@ int main(int argc, char **argv)
         test_url = store_test_pg_url();
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bad_places_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_the_lead_nothing_is_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_leads_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(missing_is_not_made, setup, teardown),
-        cmocka_unit_test_setup_teardown(records_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(invalid_store_urls_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(store_without_the_lead_writes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(holder_of_the_lead_is_reported, setup, teardown),
+        cmocka_unit_test_setup_teardown(missing_store_is_not_created, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_are_read_back, setup, teardown),
         cmocka_unit_test_setup_teardown(set_aside_and_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(last_change_of_a_batch_wins, setup, teardown),
         cmocka_unit_test_setup_teardown(later_batches_replace_and_delete, setup, teardown),
-        cmocka_unit_test_setup_teardown(get_gives_one_record, setup, teardown),
-        cmocka_unit_test_setup_teardown(odd_bytes_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(get_returns_one_record, setup, teardown),
+        cmocka_unit_test_setup_teardown(arbitrary_bytes_are_read_back, setup, teardown),
         cmocka_unit_test_setup_teardown(large_batches_are_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(empty_batch_is_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(committed_work_survives_a_kill, setup, teardown),
