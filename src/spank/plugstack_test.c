@@ -58,7 +58,7 @@ static int tear_down(void **state)
 }
 
 /* X-32: the file and the line are named. */
-static void bad_lines(void **state)
+static void invalid_lines_are_refused(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -88,7 +88,7 @@ static void bad_lines(void **state)
     }
 }
 
-static void too_many(void **state)
+static void too_many_plugins_are_refused(void **state)
 {
     struct str text = STR_INIT;
     struct plugstack p = {0};
@@ -109,7 +109,7 @@ static void too_many(void **state)
     str_done(&text);
 }
 
-static void nothing(void **state)
+static void empty_files_name_no_plugin(void **state)
 {
     static const char *const texts[] = {"", "\n\n", "# none\n  # none\n", "optional c.so\n",
                                         "include none.d/*\n"};
@@ -126,7 +126,7 @@ static void nothing(void **state)
     }
 }
 
-static void lines(void **state)
+static void lines_and_includes_are_read(void **state)
 {
     struct plugstack p = {0};
     struct err err = {0};
@@ -148,7 +148,7 @@ static void lines(void **state)
     plugstack_done(&p);
 }
 
-static void named_file(void **state)
+static void configured_file_is_read(void **state)
 {
     struct plugstack p = {0};
     struct err err = {0};
@@ -163,8 +163,11 @@ static void named_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_lines), cmocka_unit_test(too_many),   cmocka_unit_test(nothing),
-        cmocka_unit_test(lines),     cmocka_unit_test(named_file),
+        cmocka_unit_test(invalid_lines_are_refused),
+        cmocka_unit_test(too_many_plugins_are_refused),
+        cmocka_unit_test(empty_files_name_no_plugin),
+        cmocka_unit_test(lines_and_includes_are_read),
+        cmocka_unit_test(configured_file_is_read),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -37,7 +37,7 @@ static int open_one(spank_context_t context, const char *path, bool must, const 
     return stack_open(&p, &host, out, err);
 }
 
-static void nothing_to_load(void **state)
+static void empty_list_loads_nothing(void **state)
 {
     struct plugstack none = {0};
     struct stack *s = NULL;
@@ -48,7 +48,7 @@ static void nothing_to_load(void **state)
     assert_int_equal(spank_context(), S_CTX_ERROR);
 }
 
-static void no_plugin(void **state)
+static void files_that_are_no_plugins_are_refused(void **state)
 {
     static const char *const paths[] = {"/nowhere.so", "/etc/passwd", "/usr/lib/x86_64-linux-gnu"};
     struct stack *s = NULL;
@@ -66,7 +66,7 @@ static void no_plugin(void **state)
 }
 
 /* a required plugin fails the call, the failure of an optional one is reported once. */
-static void failures(void **state)
+static void failure_of_a_required_plugin_fails_the_call(void **state)
 {
     struct stack *s = NULL;
     struct err err = {0};
@@ -119,7 +119,7 @@ static void options_are_found(void **state)
     arena_done(&arena);
 }
 
-static void job_env_is(struct stack *s, const char *expected)
+static void assert_job_env(struct stack *s, const char *expected)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct arena arena;
@@ -135,7 +135,7 @@ static void job_env_is(struct stack *s, const char *expected)
 
 /* HET-114: options and script variables of one component are not seen by others; variables set by
  * init are seen by each. */
-static void each_component_has_its_own(void **state)
+static void options_of_a_component_are_hidden_from_others(void **state)
 {
     struct stack *s = NULL;
     struct err err = {0};
@@ -147,20 +147,20 @@ static void each_component_has_its_own(void **state)
     assert_int_equal(stack_option_set(s, 0, "a", &err), 0);
     assert_int_equal(spank_job_control_setenv(sp, "MORE", "0", 1), ESPANK_SUCCESS);
     stack_enter_component(s, 2);
-    job_env_is(s, "INIT=1");
+    assert_job_env(s, "INIT=1");
     assert_int_equal(stack_option_set(s, 1, NULL, &err), 0);
     assert_int_equal(spank_job_control_setenv(sp, "INIT", "2", 1), ESPANK_SUCCESS);
     stack_enter_component(s, 1);
-    job_env_is(s, "INIT=1");
+    assert_job_env(s, "INIT=1");
     stack_enter_component(s, 0);
-    job_env_is(s, "INIT=1 MORE=0 _SLURM_SPANK_OPTION_a_plugin_of_table=a");
+    assert_job_env(s, "INIT=1 MORE=0 _SLURM_SPANK_OPTION_a_plugin_of_table=a");
     stack_enter_component(s, 2);
-    job_env_is(s, "INIT=2 _SLURM_SPANK_OPTION_a_plugin_of_init=");
+    assert_job_env(s, "INIT=2 _SLURM_SPANK_OPTION_a_plugin_of_init=");
     stack_close(s);
 }
 
 /* On a node the user's values are passed to their plugins, and to no other plugin. */
-static void options_arrive(void **state)
+static void options_reach_their_plugins_on_the_node(void **state)
 {
     Pb__SpankOption table = PB__SPANK_OPTION__INIT, other = PB__SPANK_OPTION__INIT;
     Pb__SpankOption *given[] = {&other, &table};
@@ -186,7 +186,7 @@ static void options_arrive(void **state)
     stack_close(s);
 }
 
-static void calls_out_of_place(void **state)
+static void calls_in_a_wrong_context_are_refused(void **state)
 {
     struct stack *s = NULL;
     struct err err = {0};
@@ -228,10 +228,13 @@ static void calls_out_of_place(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_to_load),    cmocka_unit_test(no_plugin),
-        cmocka_unit_test(failures),           cmocka_unit_test(options_are_found),
-        cmocka_unit_test(options_arrive),     cmocka_unit_test(each_component_has_its_own),
-        cmocka_unit_test(calls_out_of_place),
+        cmocka_unit_test(empty_list_loads_nothing),
+        cmocka_unit_test(files_that_are_no_plugins_are_refused),
+        cmocka_unit_test(failure_of_a_required_plugin_fails_the_call),
+        cmocka_unit_test(options_are_found),
+        cmocka_unit_test(options_reach_their_plugins_on_the_node),
+        cmocka_unit_test(options_of_a_component_are_hidden_from_others),
+        cmocka_unit_test(calls_in_a_wrong_context_are_refused),
     };
     int rc;
 
