@@ -14,7 +14,7 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(NODES, 2);
 }
 
-static void refuse(struct fixture *f, uint32_t id, int code, int64_t age_ms)
+static void refuse_launch(struct fixture *f, uint32_t id, int code, int64_t age_ms)
 {
     Pb__NodeEvent e = PB__NODE_EVENT__INIT;
     Pb__Launched m = PB__LAUNCHED__INIT;
@@ -46,7 +46,7 @@ static void a_wrong_clock_drains_and_the_job_runs_elsewhere(void **state)
 
         arena_init(&arena, 0);
         assert_int_equal(fixture_launches(f, "n1", id), 1);
-        refuse(f, id, rows[i].code, rows[i].age_ms);
+        refuse_launch(f, id, rows[i].code, rows[i].age_ms);
         fixture_gone(f, "n1", id, 0);
         const Pb__NodeRecord *n = fixture_node(f, &arena, "n1");
         assert_true(n->drain);
@@ -58,7 +58,7 @@ static void a_wrong_clock_drains_and_the_job_runs_elsewhere(void **state)
     }
 }
 
-static void one_that_came_late_is_sent_again(void **state)
+static void late_launch_is_sent_again(void **state)
 {
     _cleanup_arena_ struct arena arena;
     struct caller user = FIXTURE_USER;
@@ -67,7 +67,7 @@ static void one_that_came_late_is_sent_again(void **state)
 
     arena_init(&arena, 0);
     fixture_clear(f);
-    refuse(f, id, ERR_CREDENTIAL_EXPIRED, 120000);
+    refuse_launch(f, id, ERR_CREDENTIAL_EXPIRED, 120000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_job(f, &arena, id)->live->restarts, 0);
     assert_false(fixture_node(f, &arena, "n1")->drain);
@@ -76,7 +76,7 @@ static void one_that_came_late_is_sent_again(void **state)
     fixture_free(f);
 }
 
-static void one_that_may_not_be_requeued_fails(void **state)
+static void unrequeueable_job_fails_on_a_wrong_clock(void **state)
 {
     struct caller user = FIXTURE_USER;
     struct fixture *f = make_fixture();
@@ -84,14 +84,14 @@ static void one_that_may_not_be_requeued_fails(void **state)
 
     s.has_requeue = true;
     uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
-    refuse(f, id, ERR_SKEW, 0);
+    refuse_launch(f, id, ERR_SKEW, 0);
     fixture_gone(f, "n1", id, 0);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__FAILED);
     fixture_free(f);
 }
 
 /* Across a boot only the wall clock counts; after that it may be set. */
-static void a_limit_goes_by_this_boots_clock(void **state)
+static void time_limit_follows_the_clock_of_this_boot(void **state)
 {
     struct caller user = FIXTURE_USER;
     struct fixture *f = fixture_new("SlurmdTimeout=0\n" NODES);
@@ -132,7 +132,7 @@ static void expect_nodes(struct fixture *f, int n1, int n2)
 }
 
 /* Whatever comes first after the suspension: the timer or a node. */
-static void silence_while_the_controller_slept_is_none(void **state)
+static void suspended_controller_counts_no_silence_of_nodes(void **state)
 {
     for (int node_first = 0; node_first < 2; node_first++) {
         struct caller user = FIXTURE_USER;
@@ -156,7 +156,7 @@ static void silence_while_the_controller_slept_is_none(void **state)
 }
 
 /* A suspension too short to be detected: the messages of nodes are in their sockets. */
-static void a_sleep_that_ends_behind_a_nodes_time_loses_no_node(void **state)
+static void long_suspension_of_the_controller_loses_no_node(void **state)
 {
     static const int64_t late_ms[] = {0, 1, 400, 500, 1000, 1999};
     for (size_t i = 0; i < sizeof late_ms / sizeof late_ms[0]; i++) {
@@ -187,11 +187,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_clock_drains_and_the_job_runs_elsewhere),
-        cmocka_unit_test(one_that_came_late_is_sent_again),
-        cmocka_unit_test(one_that_may_not_be_requeued_fails),
-        cmocka_unit_test(a_limit_goes_by_this_boots_clock),
-        cmocka_unit_test(silence_while_the_controller_slept_is_none),
-        cmocka_unit_test(a_sleep_that_ends_behind_a_nodes_time_loses_no_node),
+        cmocka_unit_test(late_launch_is_sent_again),
+        cmocka_unit_test(unrequeueable_job_fails_on_a_wrong_clock),
+        cmocka_unit_test(time_limit_follows_the_clock_of_this_boot),
+        cmocka_unit_test(suspended_controller_counts_no_silence_of_nodes),
+        cmocka_unit_test(long_suspension_of_the_controller_loses_no_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,7 +227,7 @@ static unsigned try_field(const struct caller *who, enum when when,
     return accepted;
 }
 
-static void fields_give_their_owner_nothing(void **state)
+static void single_fields_give_users_no_privilege(void **state)
 {
     (void)state;
     unsigned accepted = 0;
@@ -244,7 +244,7 @@ static void fields_give_their_owner_nothing(void **state)
 /* --- one change after another ------------------------------------------------------------------
  */
 
-static uint32_t draw(uint32_t *seed, uint32_t below)
+static uint32_t draw_number(uint32_t *seed, uint32_t below)
 {
     *seed = *seed * 1664525 + 1013904223;
     return (uint32_t)((uint64_t)(*seed >> 8) * below >> 24);
@@ -255,17 +255,17 @@ static void draw_change(uint32_t *seed, Pb__JobUpdate *r, Pb__JobSpec *set)
 {
     static const ProtobufCMessageDescriptor *const types[] = {&pb__job_update__descriptor,
                                                               &pb__job_spec__descriptor};
-    if (draw(seed, 2)) {
-        SET(set, nice, (int32_t)draw(seed, 2000));
+    if (draw_number(seed, 2)) {
+        SET(set, nice, (int32_t)draw_number(seed, 2000));
         r->set = set;
     }
-    if (draw(seed, 2))
-        SET(r, priority, draw(seed, 200));
-    while (draw(seed, 3) == 0) {
-        bool in_set = draw(seed, 2);
+    if (draw_number(seed, 2))
+        SET(r, priority, draw_number(seed, 200));
+    while (draw_number(seed, 3) == 0) {
+        bool in_set = draw_number(seed, 2);
         const ProtobufCMessageDescriptor *type = types[in_set];
-        const ProtobufCFieldDescriptor *field = &type->fields[draw(seed, type->n_fields)];
-        if (set_field(in_set ? &set->base : &r->base, field, draw(seed, TEXTS)) && in_set)
+        const ProtobufCFieldDescriptor *field = &type->fields[draw_number(seed, type->n_fields)];
+        if (set_field(in_set ? &set->base : &r->base, field, draw_number(seed, TEXTS)) && in_set)
             r->set = set;
     }
 }
@@ -287,7 +287,7 @@ static unsigned try_changes(uint32_t seed)
     unsigned accepted = 0;
     SET(&late, begin_at_sec, w.f->wall_ms / 1000 + 1000000);
     w.job = fixture_submit(w.f, &owner, &late);
-    give_priority(&w, 1 + draw(&seed, 150));
+    give_priority(&w, 1 + draw_number(&seed, 150));
     const Pb__JobRecord *before = find_job(&w, &arena);
     for (unsigned i = 0; i < 12; i++) {
         _cleanup_arena_ struct arena later = {0};
@@ -305,7 +305,7 @@ static unsigned try_changes(uint32_t seed)
     return accepted;
 }
 
-static void changes_one_after_another_give_their_owner_nothing(void **state)
+static void sequences_of_changes_give_users_no_privilege(void **state)
 {
     (void)state;
     unsigned accepted = 0;
@@ -325,7 +325,7 @@ static void another_user_changes_nothing(void **state)
 }
 
 /* Otherwise the rejections of users would prove nothing. */
-static void operators_may(void **state)
+static void operators_may_change_privileged_fields(void **state)
 {
     (void)state;
     pb_each_field (&pb__job_spec__descriptor, field)
@@ -338,10 +338,10 @@ static void operators_may(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_give_their_owner_nothing),
-        cmocka_unit_test(changes_one_after_another_give_their_owner_nothing),
+        cmocka_unit_test(single_fields_give_users_no_privilege),
+        cmocka_unit_test(sequences_of_changes_give_users_no_privilege),
         cmocka_unit_test(another_user_changes_nothing),
-        cmocka_unit_test(operators_may),
+        cmocka_unit_test(operators_may_change_privileged_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
     "NodeName=n3 CPUs=4 Feature=fast\n"
 #define REST "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n"
 
-static struct fixture *world(void)
+static struct fixture *make_world(void)
 {
     struct fixture *f = fixture_new(NODES REST);
     for (const char *n = "123"; *n; n++)
@@ -19,7 +19,7 @@ static struct fixture *world(void)
     return f;
 }
 
-static int64_t submit(struct fixture *f, char *batch, bool no_kill)
+static int64_t submit_job(struct fixture *f, char *batch, bool no_kill)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.features = (char *)"slow|fast|big";
@@ -30,7 +30,7 @@ static int64_t submit(struct fixture *f, char *batch, bool no_kill)
     return fixture_submit(f, &FIXTURE_USER, &s);
 }
 
-static void host_is(struct fixture *f, int64_t id, const char *node)
+static void assert_batch_host(struct fixture *f, int64_t id, const char *node)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -38,7 +38,7 @@ static void host_is(struct fixture *f, int64_t id, const char *node)
     assert_string_equal(r->live->batch_host, node);
 }
 
-static void the_first_that_has_them(void **state)
+static void batch_host_is_the_first_node_with_the_features(void **state)
 {
     static const struct {
         const char *batch, *node;
@@ -48,9 +48,9 @@ static void the_first_that_has_them(void **state)
                  {"fast|slow&big", "n2"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture *f = world();
-        int64_t id = submit(f, (char *)cases[i].batch, false);
-        host_is(f, id, cases[i].node);
+        struct fixture *f = make_world();
+        int64_t id = submit_job(f, (char *)cases[i].batch, false);
+        assert_batch_host(f, id, cases[i].node);
         assert_int_equal(fixture_launches(f, cases[i].node, (uint32_t)id), 1);
         fixture_free(f);
     }
@@ -83,13 +83,13 @@ static const Pb__SignalJob *signal_to(const struct fixture *f, const char *node)
     return NULL;
 }
 
-static void signals_for_it_go_there(void **state)
+static void signals_for_the_script_go_to_the_batch_host(void **state)
 {
     struct fixture *f = fixture_new(NODES REST "PrologFlags=Contain\n");
     (void)state;
     for (const char *n = "123"; *n; n++)
         fixture_register(f, (char[]){'n', *n, 0}, "i1");
-    uint32_t id = (uint32_t)submit(f, (char *)"fast", false);
+    uint32_t id = (uint32_t)submit_job(f, (char *)"fast", false);
     fixture_launched(f, "n3", id, 0);
     signal_it(f, id, true, false);
     assert_null(signal_to(f, "n1"));
@@ -101,16 +101,16 @@ static void signals_for_it_go_there(void **state)
 }
 
 /* sbcast to JOB.batch. */
-static void files_for_the_script_go_there(void **state)
+static void files_for_the_script_go_to_the_batch_host(void **state)
 {
-    struct fixture *f = world();
+    struct fixture *f = make_world();
     Pb__CastAsk r = PB__CAST_ASK__INIT;
     Pb__StepId id = PB__STEP_ID__INIT;
     _cleanup_arena_ struct arena arena;
     const Pb__CastGrant *g = NULL;
     (void)state;
     arena_init(&arena, 0);
-    id.job_id = (uint32_t)submit(f, (char *)"fast", false);
+    id.job_id = (uint32_t)submit_job(f, (char *)"fast", false);
     id.has_step_id = true;
     id.step_id = STEP_ID_BATCH;
     r.id = &id;
@@ -126,65 +126,65 @@ static void files_for_the_script_go_there(void **state)
     fixture_free(f);
 }
 
-static void what_can_not_be_is_refused(void **state)
+static void impossible_batch_features_are_refused(void **state)
 {
     static const char *const bad[] = {"green", "fast|green", "fast*1", "[fast|slow]", "fast&", "("};
     (void)state;
-    struct fixture *f = world();
+    struct fixture *f = make_world();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(submit(f, (char *)bad[i], false), -ERR_FEATURE);
+        assert_int_equal(submit_job(f, (char *)bad[i], false), -ERR_FEATURE);
     fixture_free(f);
 }
 
-static void it_stays_where_it_is(void **state)
+static void batch_host_is_kept_across_restarts(void **state)
 {
     (void)state;
-    struct fixture *f = world();
-    int64_t id = submit(f, (char *)"fast", false);
+    struct fixture *f = make_world();
+    int64_t id = submit_job(f, (char *)"fast", false);
     fixture_launched(f, "n1", (uint32_t)id, 0); /* reported by a node without the script */
     fixture_restart(f);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     fixture_register(f, "n1", "i1");
     assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 0);
     fixture_register(f, "n3", "i1"); /* its launch was unknown */
     assert_int_equal(fixture_launches(f, "n3", (uint32_t)id), 1);
     fixture_launched(f, "n3", (uint32_t)id, 0);
     fixture_reconfigure(f, NODES "NodeName=n9 CPUs=1\n" REST);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
-static void its_loss_is_the_jobs(void **state)
+static void loss_of_the_batch_host_ends_the_job(void **state)
 {
     (void)state;
-    struct fixture *f = world();
-    int64_t id = submit(f, (char *)"fast", true);
+    struct fixture *f = make_world();
+    int64_t id = submit_job(f, (char *)"fast", true);
     fixture_launched(f, "n3", (uint32_t)id, 0);
     assert_int_equal(fixture_update_node(f, "n1", "DOWN", "x"), 0);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     fixture_restart(f);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     assert_int_equal(fixture_update_node(f, "n3", "DOWN", "x"), 0);
     assert_int_not_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 
-    f = world(); /* the same by a new configuration */
-    id = submit(f, (char *)"fast", true);
+    f = make_world(); /* the same by a new configuration */
+    id = submit_job(f, (char *)"fast", true);
     fixture_launched(f, "n3", (uint32_t)id, 0);
     fixture_reconfigure(f, "NodeName=n3 CPUs=4 Feature=fast\n" REST);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     fixture_reconfigure(f, "NodeName=n8 CPUs=4 Feature=fast,slow,big\n" REST);
     assert_int_not_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
-static void it_is_kept_and_chosen_again(void **state)
+static void requeued_job_chooses_its_batch_host_again(void **state)
 {
     (void)state;
-    struct fixture *f = world();
-    int64_t id = submit(f, (char *)"fast", false);
+    struct fixture *f = make_world();
+    int64_t id = submit_job(f, (char *)"fast", false);
     fixture_launched(f, "n3", (uint32_t)id, 0);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
@@ -196,17 +196,17 @@ static void it_is_kept_and_chosen_again(void **state)
     set.has_min_nodes = true;
     set.min_nodes = 2;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     fixture_gone(f, "n2", (uint32_t)id, 0);
     r.set = NULL;
     r.keep_nodes = (char *)"n3";
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     fixture_free(f);
 
-    f = world();
-    id = submit(f, (char *)"big|fast", false);
-    host_is(f, id, "n2");
+    f = make_world();
+    id = submit_job(f, (char *)"big|fast", false);
+    assert_batch_host(f, id, "n2");
     assert_int_equal(fixture_update_node(f, "n2", "DOWN", "x"), 0); /* requeues the job */
     for (const char *n = "13"; *n; n++)
         fixture_gone(f, (char[]){'n', *n, 0}, (uint32_t)id, 0);
@@ -222,18 +222,18 @@ static void it_is_kept_and_chosen_again(void **state)
     fixture_register(f, "n2", "i1");
     fixture_gone(f, "n2", (uint32_t)id, 0);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
-    host_is(f, id, "n3");
+    assert_batch_host(f, id, "n3");
     fixture_free(f);
 }
 
 /* A client may send what salloc does not. */
-static void one_without_a_script_has_its_first_node(void **state)
+static void allocation_without_a_script_uses_its_first_node(void **state)
 {
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     Pb__JobUpdate u = PB__JOB_UPDATE__INIT;
     (void)state;
-    struct fixture *f = world();
+    struct fixture *f = make_world();
     s.features = (char *)"slow|fast";
     s.batch_features = (char *)"fast";
     s.has_min_nodes = s.has_exclusive = s.exclusive = true;
@@ -242,27 +242,27 @@ static void one_without_a_script_has_its_first_node(void **state)
     uint32_t id = control_next_job_id(f->control);
     control_alloc(f->control, ++f->last_call, &FIXTURE_USER, &r);
     fixture_turn(f);
-    host_is(f, id, "n1");
+    assert_batch_host(f, id, "n1");
     u.job_id = id;
     u.keep_nodes = (char *)"n[2-3]";
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &u), 0);
-    host_is(f, id, "n2");
+    assert_batch_host(f, id, "n2");
     fixture_restart(f);
-    host_is(f, id, "n2");
+    assert_batch_host(f, id, "n2");
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest list[] = {
-        cmocka_unit_test(the_first_that_has_them),
-        cmocka_unit_test(files_for_the_script_go_there),
-        cmocka_unit_test(signals_for_it_go_there),
-        cmocka_unit_test(what_can_not_be_is_refused),
-        cmocka_unit_test(it_stays_where_it_is),
-        cmocka_unit_test(its_loss_is_the_jobs),
-        cmocka_unit_test(it_is_kept_and_chosen_again),
-        cmocka_unit_test(one_without_a_script_has_its_first_node),
+        cmocka_unit_test(batch_host_is_the_first_node_with_the_features),
+        cmocka_unit_test(files_for_the_script_go_to_the_batch_host),
+        cmocka_unit_test(signals_for_the_script_go_to_the_batch_host),
+        cmocka_unit_test(impossible_batch_features_are_refused),
+        cmocka_unit_test(batch_host_is_kept_across_restarts),
+        cmocka_unit_test(loss_of_the_batch_host_ends_the_job),
+        cmocka_unit_test(requeued_job_chooses_its_batch_host_again),
+        cmocka_unit_test(allocation_without_a_script_uses_its_first_node),
     };
     return cmocka_run_group_tests(list, NULL, NULL);
 }

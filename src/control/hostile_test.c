@@ -16,7 +16,7 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 2);
 }
 
-static int64_t held_job(struct fixture *f, bool held)
+static int64_t submit_held_job(struct fixture *f, bool held)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -25,7 +25,7 @@ static int64_t held_job(struct fixture *f, bool held)
     return fixture_submit(f, &user, &s);
 }
 
-static const char *reason(struct fixture *f, int64_t id)
+static const char *get_reason(struct fixture *f, int64_t id)
 {
     static char text[64];
     _cleanup_arena_ struct arena arena;
@@ -35,7 +35,8 @@ static const char *reason(struct fixture *f, int64_t id)
     return text;
 }
 
-static int hold(struct fixture *f, const struct caller *who, int64_t id, bool wanted, bool requeue)
+static int hold_job(struct fixture *f, const struct caller *who, int64_t id, bool wanted,
+                    bool requeue)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = (uint32_t)id;
@@ -45,34 +46,34 @@ static int hold(struct fixture *f, const struct caller *who, int64_t id, bool wa
     return fixture_update_job(f, who, &r);
 }
 
-static void the_hold_of_an_administrator_is_not_the_owners(void **state)
+static void owner_cannot_release_the_hold_of_an_administrator(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
-    int64_t id = held_job(f, true);
-    assert_int_equal(hold(f, &root, id, true, false), 0);
-    assert_int_equal(hold(f, &user, id, false, false), ERR_ACCESS);
-    assert_int_equal(hold(f, &user, id, true, false), 0); /* in addition, not instead */
-    assert_string_equal(reason(f, id), "JobHeldAdmin");
-    assert_int_equal(hold(f, &user, id, false, false), ERR_ACCESS);
-    assert_int_equal(hold(f, &root, id, false, false), 0);
+    int64_t id = submit_held_job(f, true);
+    assert_int_equal(hold_job(f, &root, id, true, false), 0);
+    assert_int_equal(hold_job(f, &user, id, false, false), ERR_ACCESS);
+    assert_int_equal(hold_job(f, &user, id, true, false), 0); /* in addition, not instead */
+    assert_string_equal(get_reason(f, id), "JobHeldAdmin");
+    assert_int_equal(hold_job(f, &user, id, false, false), ERR_ACCESS);
+    assert_int_equal(hold_job(f, &root, id, false, false), 0);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
-static void nor_while_the_job_ends(void **state)
+static void owner_cannot_release_the_hold_of_a_requeueing_job(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
-    int64_t id = held_job(f, false);
-    assert_int_equal(hold(f, &root, id, true, true), 0); /* requeuehold */
-    assert_int_equal(hold(f, &user, id, false, true), ERR_ACCESS);
+    int64_t id = submit_held_job(f, false);
+    assert_int_equal(hold_job(f, &root, id, true, true), 0); /* requeuehold */
+    assert_int_equal(hold_job(f, &user, id, false, true), ERR_ACCESS);
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    assert_string_equal(reason(f, id), "JobHeldAdmin");
+    assert_string_equal(get_reason(f, id), "JobHeldAdmin");
     fixture_free(f);
 }
 
-static void a_lowered_priority_stays_lowered(void **state)
+static void owner_cannot_raise_a_lowered_priority(void **state)
 {
     struct fixture *f = fixture_new_up("PriorityType=priority/basic\n" CONF, 2);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -118,10 +119,10 @@ static int make_step(struct fixture *f, int64_t job, uint32_t tasks, uint32_t pe
     return fixture_code(f, f->last_call);
 }
 
-static void a_step_has_no_more_tasks_than_a_node_takes(void **state)
+static void tasks_of_a_step_are_bounded_by_its_nodes(void **state)
 {
     struct fixture *f = make_fixture();
-    int64_t id = held_job(f, false);
+    int64_t id = submit_held_job(f, false);
     assert_int_equal(make_step(f, id, 1000000000, 0, true), ERR_TOO_MANY_CPUS);
     assert_int_equal(make_step(f, id, UINT32_MAX, 0, true), ERR_TOO_MANY_CPUS);
     assert_int_equal(make_step(f, id, 0, UINT32_MAX, true), ERR_TOO_MANY_CPUS);
@@ -146,7 +147,7 @@ static void waiting_steps_are_bounded(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
-    int64_t id = held_job(f, false);
+    int64_t id = submit_held_job(f, false);
     assert_int_equal(make_step(f, id, 1, 0, false), 0);
     Pb__StepSpec s = PB__STEP_SPEC__INIT;
     s.has_job_id = s.has_num_tasks = true;
@@ -180,7 +181,7 @@ static void waiting_steps_of_a_user_are_bounded(void **state)
     struct fixture *f = make_fixture();
     char *name = mem_alloc(100001);
     unsigned waiting = 0;
-    int64_t jobs[2] = {held_job(f, false), held_job(f, false)};
+    int64_t jobs[2] = {submit_held_job(f, false), submit_held_job(f, false)};
     memset(name, 'n', 100000);
     name[100000] = 0;
     for (int i = 0; i < 2; i++)
@@ -201,11 +202,11 @@ static void waiting_steps_of_a_user_are_bounded(void **state)
 }
 
 /* Each record is written again with each of the others. */
-static void steps_at_a_time_are_bounded(void **state)
+static void running_steps_are_bounded(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
-    int64_t id = held_job(f, false);
+    int64_t id = submit_held_job(f, false);
     char *name = mem_alloc(30001);
     memset(name, 'n', 30000);
     name[30000] = 0;
@@ -234,7 +235,7 @@ static void steps_at_a_time_are_bounded(void **state)
 }
 
 /* The request id of a batch job is not one of an allocation, nor of another user. */
-static void a_request_is_repeated_only_as_what_it_was(void **state)
+static void request_id_is_bound_to_request_type_and_user(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
@@ -258,7 +259,7 @@ static void a_request_is_repeated_only_as_what_it_was(void **state)
 }
 
 /* Sums with the clock do not overflow. */
-static void times_beyond_all_clocks(void **state)
+static void extreme_begin_times_do_not_overflow(void **state)
 {
     static const struct {
         int64_t begin;
@@ -292,7 +293,7 @@ static int64_t find_length(struct fixture *f, int64_t id)
 }
 
 /* Nor do sums of a time limit and the clock, in a partition without one. */
-static void limits_beyond_all_clocks(void **state)
+static void extreme_time_limits_do_not_overflow(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -324,16 +325,16 @@ static void limits_beyond_all_clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_hold_of_an_administrator_is_not_the_owners),
-        cmocka_unit_test(nor_while_the_job_ends),
-        cmocka_unit_test(a_lowered_priority_stays_lowered),
-        cmocka_unit_test(a_step_has_no_more_tasks_than_a_node_takes),
+        cmocka_unit_test(owner_cannot_release_the_hold_of_an_administrator),
+        cmocka_unit_test(owner_cannot_release_the_hold_of_a_requeueing_job),
+        cmocka_unit_test(owner_cannot_raise_a_lowered_priority),
+        cmocka_unit_test(tasks_of_a_step_are_bounded_by_its_nodes),
         cmocka_unit_test(waiting_steps_are_bounded),
         cmocka_unit_test(waiting_steps_of_a_user_are_bounded),
-        cmocka_unit_test(steps_at_a_time_are_bounded),
-        cmocka_unit_test(a_request_is_repeated_only_as_what_it_was),
-        cmocka_unit_test(times_beyond_all_clocks),
-        cmocka_unit_test(limits_beyond_all_clocks),
+        cmocka_unit_test(running_steps_are_bounded),
+        cmocka_unit_test(request_id_is_bound_to_request_type_and_user),
+        cmocka_unit_test(extreme_begin_times_do_not_overflow),
+        cmocka_unit_test(extreme_time_limits_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static struct fixture *make_fixture(void)
     return make_with(CONF);
 }
 
-static void batch_ended(struct fixture *f, int64_t id, int status, bool late, bool memory)
+static void end_batch(struct fixture *f, int64_t id, int status, bool late, bool memory)
 {
     Pb__NodeEvent e = PB__NODE_EVENT__INIT;
     Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
@@ -61,7 +61,7 @@ static void make_step(struct fixture *f, int64_t id, uint32_t nodes, int oom_kil
     assert_int_equal(fixture_code(f, f->last_call), 0);
 }
 
-static void state_of_a_script(void **state)
+static void memory_kill_decides_the_state_of_a_script(void **state)
 {
     static const struct {
         int status;
@@ -85,7 +85,7 @@ static void state_of_a_script(void **state)
         struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         fixture_launched(f, "n1", (uint32_t)id, 0);
-        batch_ended(f, id, v[i].status, v[i].late, v[i].memory);
+        end_batch(f, id, v[i].status, v[i].late, v[i].memory);
         fixture_gone(f, "n1", (uint32_t)id, 0);
         fixture_restart(f);
         const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id)->live;
@@ -98,7 +98,7 @@ static void state_of_a_script(void **state)
     }
 }
 
-static void script_outlives_its_step(void **state)
+static void script_continues_after_a_step_out_of_memory(void **state)
 {
     struct fixture *f = make_fixture();
     int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
@@ -107,14 +107,14 @@ static void script_outlives_its_step(void **state)
     make_step(f, id, 1, -1);
     step_ended(f, "n1", id, 9, true);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
-    batch_ended(f, id, 0, false, false);
+    end_batch(f, id, 0, false, false);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
 
 /* A step ended on one node continues on the others, unless all of it must end: as requested, or by
  * node daemons that end whole steps for memory. */
-static void step_of_two_nodes(void **state)
+static void oom_kill_step_ends_the_step_on_all_nodes(void **state)
 {
     static const struct {
         const char *more;
@@ -148,9 +148,9 @@ static void step_of_two_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(state_of_a_script),
-        cmocka_unit_test(script_outlives_its_step),
-        cmocka_unit_test(step_of_two_nodes),
+        cmocka_unit_test(memory_kill_decides_the_state_of_a_script),
+        cmocka_unit_test(script_continues_after_a_step_out_of_memory),
+        cmocka_unit_test(oom_kill_step_ends_the_step_on_all_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void write_conf(struct fixture *f, const char *lines)
     fclose(file);
 }
 
-static const Pb__JobLive *live(struct fixture *f, struct arena *arena, uint32_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, uint32_t id)
 {
     const Pb__JobRecord *r = fixture_job(f, arena, id);
     assert_non_null(r);
@@ -51,7 +51,7 @@ static const Pb__JobLive *live(struct fixture *f, struct arena *arena, uint32_t 
 /* --- clocks -------------------------------------------------------------------------------------
  */
 
-static void limits_go_by_the_clock_that_cannot_be_set(void **state)
+static void time_limits_follow_the_monotonic_clock(void **state)
 {
     static const int64_t steps_ms[] = {3600000, -3600000, INT64_C(4291747200000), -1000000000000};
     for (size_t i = 0; i < 4; i++) {
@@ -69,7 +69,7 @@ static void limits_go_by_the_clock_that_cannot_be_set(void **state)
     }
 }
 
-static void after_a_boot_there_is_only_the_wall_clock(void **state)
+static void time_limits_follow_the_wall_clock_across_a_boot(void **state)
 {
     struct fixture *f = make_fixture("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
     uint32_t id = run_one(f, 1, 100);
@@ -85,7 +85,7 @@ static void after_a_boot_there_is_only_the_wall_clock(void **state)
     fixture_free(f);
 }
 
-static void a_restart_grants_no_more_over_time(void **state)
+static void restart_grants_no_additional_over_time(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 10);
@@ -99,7 +99,7 @@ static void a_restart_grants_no_more_over_time(void **state)
     fixture_free(f);
 }
 
-static void a_begin_time_is_looked_at_again_when_the_clock_was_set(void **state)
+static void begin_time_is_checked_again_after_the_clock_is_set(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
@@ -113,7 +113,7 @@ static void a_begin_time_is_looked_at_again_when_the_clock_was_set(void **state)
     fixture_free(f);
 }
 
-static void a_begin_time_holds_for_who_is_queued_again(void **state)
+static void begin_time_applies_to_a_requeued_job(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
@@ -164,7 +164,7 @@ static size_t count_ends(const struct fixture *f, uint32_t id, const char *why)
 }
 
 /* To an unresponsive node, to a returning node, and by the next controller. */
-static void repeated_orders_say_why_a_job_ends(void **state)
+static void repeated_end_orders_carry_the_reason(void **state)
 {
     static const struct {
         const char *why;
@@ -195,7 +195,7 @@ static void repeated_orders_say_why_a_job_ends(void **state)
 /* --- nodes --------------------------------------------------------------------------------------
  */
 
-static void what_runs_on_a_node_set_down_is_ended_first(void **state)
+static void job_on_a_node_set_down_is_ended_first(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
@@ -212,7 +212,7 @@ static void what_runs_on_a_node_set_down_is_ended_first(void **state)
 }
 
 /* The end of the script reports that nothing is left, before the order to end it. */
-static void an_end_that_crosses_the_order_frees_the_node(void **state)
+static void job_end_that_crosses_its_order_frees_the_node(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
@@ -230,7 +230,7 @@ static void an_end_that_crosses_the_order_frees_the_node(void **state)
     fixture_free(f);
 }
 
-static size_t times_closed(const struct fixture *f, const char *node)
+static size_t count_closed_sessions(const struct fixture *f, const char *node)
 {
     size_t n = 0;
     vec_foreach (&f->closed, name)
@@ -239,15 +239,15 @@ static size_t times_closed(const struct fixture *f, const char *node)
 }
 
 /* Otherwise a launch in progress would begin after its job runs elsewhere. */
-static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
+static void pending_launch_to_a_lost_node_cannot_begin(void **state)
 {
     struct fixture *f = make_fixture("ReturnToService=2\nSlurmdTimeout=10\n" CONF, 1);
     uint32_t id = run_one(f, 1, 100);
     fixture_pass(f, 9000);
-    assert_int_equal(times_closed(f, "n1"), 0);
+    assert_int_equal(count_closed_sessions(f, "n1"), 0);
     fixture_clear(f);
     fixture_pass(f, 2000);
-    assert_int_equal(times_closed(f, "n1"), 1);
+    assert_int_equal(count_closed_sessions(f, "n1"), 1);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
     assert_int_equal(fixture_terminates(f, "n1", id), 0); /* the node is not connected */
     fixture_clear(f);
@@ -260,19 +260,19 @@ static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
 }
 
 /* A disconnected node has no session to close. */
-static void a_node_that_is_away_has_no_session_to_end(void **state)
+static void disconnected_node_has_no_session_to_close(void **state)
 {
     struct fixture *f = make_fixture("SlurmdTimeout=10\n" CONF, 1);
     control_node_lost(f->control, "n1");
     fixture_clear(f);
     fixture_pass(f, 11000);
-    assert_int_equal(times_closed(f, "n1"), 0);
+    assert_int_equal(count_closed_sessions(f, "n1"), 0);
     fixture_free(f);
 }
 
 /* The job was given up while the node was disconnected; a srun with a valid credential may still
  * launch it. */
-static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
+static void returning_node_is_told_which_jobs_it_lost(void **state)
 {
     for (int restarted = 0; restarted < 2; restarted++) {
         struct fixture *f = make_fixture("ReturnToService=2\n" CONF, 1);
@@ -302,7 +302,7 @@ static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
 
 /* The node reports that it lacks an attempt that it has begun: whatever the reason, it must not
  * begin the attempt again. */
-static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
+static void attempt_unknown_to_its_node_is_ended_there(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
@@ -318,7 +318,7 @@ static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
 
 /* A rebooted machine does not know which attempts have ended, so the credential names the
  * incarnation of the node. */
-static void a_credential_is_of_the_node_as_it_was_given(void **state)
+static void credential_names_the_incarnation_of_the_node(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
@@ -344,7 +344,7 @@ static void a_credential_is_of_the_node_as_it_was_given(void **state)
     fixture_free(f);
 }
 
-static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
+static void node_removed_and_added_again_keeps_its_state(void **state)
 {
     struct fixture *f = make_fixture(CONF, 3);
     _cleanup_arena_ struct arena arena;
@@ -363,7 +363,7 @@ static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
     fixture_free(f);
 }
 
-static void a_restart_without_its_node_starts_nothing_twice(void **state)
+static void restart_without_a_node_of_a_job_starts_nothing_twice(void **state)
 {
     struct fixture *f = make_fixture(CONF, 3);
     _cleanup_arena_ struct arena arena;
@@ -378,7 +378,7 @@ static void a_restart_without_its_node_starts_nothing_twice(void **state)
     fixture_pass(f, 20000);
     fixture_gone(f, "n2", id, 0);
     fixture_gone(f, "n3", id, 0);
-    assert_int_equal(live(f, &arena, id)->restarts, 1);
+    assert_int_equal(get_live(f, &arena, id)->restarts, 1);
     vec_foreach (&f->orders, o)
         for (size_t i = 0; i < (*o)->orders->n_orders; i++) {
             const Pb__LaunchBatch *launch = (*o)->orders->orders[i]->launch;
@@ -387,7 +387,7 @@ static void a_restart_without_its_node_starts_nothing_twice(void **state)
     fixture_free(f);
 }
 
-static void a_restart_without_the_only_node_of_a_job(void **state)
+static void restart_without_its_only_node_requeues_a_job(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
@@ -398,7 +398,7 @@ static void a_restart_without_the_only_node_of_a_job(void **state)
     fixture_free(f);
 }
 
-static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
+static void created_partition_without_its_nodes_is_restored(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     Pb__PartRecord set = PB__PART_RECORD__INIT;
@@ -418,7 +418,7 @@ static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
 
 /* The script of a lost attempt continues on a disconnected node; its reports must not affect the
  * next attempt. */
-static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
+static void reports_of_an_earlier_attempt_are_ignored(void **state)
 {
     struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
@@ -433,7 +433,7 @@ static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
     again.has_requeue = again.requeue = spec.has_job_id = true;
     assert_int_equal(fixture_update_job(f, &user, &again), 0);
     fixture_gone(f, "n1", id, 0);
-    assert_int_equal(live(f, &arena, id)->restarts, 1);
+    assert_int_equal(get_live(f, &arena, id)->restarts, 1);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     spec.has_restarts = end.has_restarts = all.has_restarts = true;
     static const struct {
@@ -482,7 +482,7 @@ static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
 
 /* srun and salloc want notices and are told at once that a job was ended; sbatch --wait is answered
  * when nothing can write to the job's output. */
-static void the_end_that_is_told_is_one(void **state)
+static void waiting_clients_are_told_the_end_once(void **state)
 {
     struct fixture *f = make_fixture(CONF "Epilog=/bin/true\n", 2);
     struct caller user = FIXTURE_USER;
@@ -524,7 +524,7 @@ static void the_end_that_is_told_is_one(void **state)
     fixture_free(f);
 }
 
-static void a_request_that_comes_again_answers_the_first(void **state)
+static void repeated_request_answers_the_first_one(void **state)
 {
     struct fixture *f = make_fixture(CONF, 0);
     struct caller user = FIXTURE_USER;
@@ -552,26 +552,26 @@ static void a_request_that_comes_again_answers_the_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_go_by_the_clock_that_cannot_be_set),
-        cmocka_unit_test(after_a_boot_there_is_only_the_wall_clock),
-        cmocka_unit_test(a_restart_grants_no_more_over_time),
-        cmocka_unit_test(repeated_orders_say_why_a_job_ends),
-        cmocka_unit_test(a_begin_time_is_looked_at_again_when_the_clock_was_set),
-        cmocka_unit_test(a_begin_time_holds_for_who_is_queued_again),
-        cmocka_unit_test(what_runs_on_a_node_set_down_is_ended_first),
-        cmocka_unit_test(an_end_that_crosses_the_order_frees_the_node),
-        cmocka_unit_test(what_was_sent_to_a_silent_node_can_not_begin),
-        cmocka_unit_test(a_node_that_is_away_has_no_session_to_end),
-        cmocka_unit_test(a_node_is_told_what_it_lost_while_it_was_away),
-        cmocka_unit_test(an_attempt_that_is_over_has_no_say_in_the_next),
-        cmocka_unit_test(what_a_node_does_not_know_any_more_is_ended_there),
-        cmocka_unit_test(a_credential_is_of_the_node_as_it_was_given),
-        cmocka_unit_test(a_node_that_leaves_and_comes_back_is_as_it_was),
-        cmocka_unit_test(a_restart_without_its_node_starts_nothing_twice),
-        cmocka_unit_test(a_restart_without_the_only_node_of_a_job),
-        cmocka_unit_test(a_made_partition_that_lost_its_nodes_can_be_read_again),
-        cmocka_unit_test(the_end_that_is_told_is_one),
-        cmocka_unit_test(a_request_that_comes_again_answers_the_first),
+        cmocka_unit_test(time_limits_follow_the_monotonic_clock),
+        cmocka_unit_test(time_limits_follow_the_wall_clock_across_a_boot),
+        cmocka_unit_test(restart_grants_no_additional_over_time),
+        cmocka_unit_test(repeated_end_orders_carry_the_reason),
+        cmocka_unit_test(begin_time_is_checked_again_after_the_clock_is_set),
+        cmocka_unit_test(begin_time_applies_to_a_requeued_job),
+        cmocka_unit_test(job_on_a_node_set_down_is_ended_first),
+        cmocka_unit_test(job_end_that_crosses_its_order_frees_the_node),
+        cmocka_unit_test(pending_launch_to_a_lost_node_cannot_begin),
+        cmocka_unit_test(disconnected_node_has_no_session_to_close),
+        cmocka_unit_test(returning_node_is_told_which_jobs_it_lost),
+        cmocka_unit_test(reports_of_an_earlier_attempt_are_ignored),
+        cmocka_unit_test(attempt_unknown_to_its_node_is_ended_there),
+        cmocka_unit_test(credential_names_the_incarnation_of_the_node),
+        cmocka_unit_test(node_removed_and_added_again_keeps_its_state),
+        cmocka_unit_test(restart_without_a_node_of_a_job_starts_nothing_twice),
+        cmocka_unit_test(restart_without_its_only_node_requeues_a_job),
+        cmocka_unit_test(created_partition_without_its_nodes_is_restored),
+        cmocka_unit_test(waiting_clients_are_told_the_end_once),
+        cmocka_unit_test(repeated_request_answers_the_first_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

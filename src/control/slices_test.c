@@ -33,13 +33,13 @@ static uint32_t submit_wide(struct fixture *f, uint32_t nodes, uint32_t cpus, in
     return (uint32_t)id;
 }
 
-static uint32_t submit(struct fixture *f, uint32_t cpus)
+static uint32_t submit_job(struct fixture *f, uint32_t cpus)
 {
     return submit_wide(f, 1, cpus, 600);
 }
 
 /* Requests an allocation; one turn. */
-static uint64_t ask(struct fixture *f, uint32_t cpus, bool immediate)
+static uint64_t request_allocation(struct fixture *f, uint32_t cpus, bool immediate)
 {
     struct caller who = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -54,13 +54,13 @@ static uint64_t ask(struct fixture *f, uint32_t cpus, bool immediate)
     return call;
 }
 
-static void turns(struct fixture *f, int count)
+static void run_turns(struct fixture *f, int count)
 {
     while (count-- > 0)
         fixture_turn(f);
 }
 
-static size_t job_records(const struct fixture *f)
+static size_t count_job_records(const struct fixture *f)
 {
     size_t count = 0;
     vec_foreach (&f->records, r)
@@ -69,16 +69,16 @@ static size_t job_records(const struct fixture *f)
 }
 
 /* It requests another turn at once while the pass is not complete. */
-static void goes_on_by_itself(void **state)
+static void incomplete_pass_continues_by_itself(void **state)
 {
     struct fixture *f = make_fixture();
     uint32_t last = 0;
     (void)state;
     fixture_update_node(f, "n[1-2]", "DRAIN", "test");
-    turns(f, 3);
+    run_turns(f, 3);
     for (int i = 0; i < 8; i++)
-        last = submit(f, 1);
-    turns(f, 12);
+        last = submit_job(f, 1);
+    run_turns(f, 12);
     fixture_update_node(f, "n[1-2]", "RESUME", NULL);
     assert_int_equal(fixture_state(f, last), PB__JOB_STATE__PENDING);
     fixture_pass(f, 1);
@@ -86,36 +86,36 @@ static void goes_on_by_itself(void **state)
     fixture_free(f);
 }
 
-static void told_to_wait_when_looked_at(void **state)
+static void allocation_is_told_to_wait_after_its_examination(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    submit(f, 4);
-    submit(f, 4);
-    turns(f, 4);
-    submit(f, 4);
-    uint64_t call = ask(f, 4, false);
+    submit_job(f, 4);
+    submit_job(f, 4);
+    run_turns(f, 4);
+    submit_job(f, 4);
+    uint64_t call = request_allocation(f, 4, false);
     assert_int_equal(fixture_code(f, call), -1);
-    turns(f, 6);
+    run_turns(f, 6);
     assert_int_equal(fixture_code(f, call), 0);
     fixture_free(f);
 }
 
 /* Until it is known whether the job starts it is invisible: no record, no line in a listing. */
-static void immediate_or_never(void **state)
+static void immediate_request_starts_in_its_pass_or_never(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
-    submit(f, 4);
-    uint32_t last = submit(f, 4);
-    turns(f, 4);
-    submit(f, 4);
-    size_t records = job_records(f);
-    uint64_t call = ask(f, 4, true);
+    submit_job(f, 4);
+    uint32_t last = submit_job(f, 4);
+    run_turns(f, 4);
+    submit_job(f, 4);
+    size_t records = count_job_records(f);
+    uint64_t call = request_allocation(f, 4, true);
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(job_records(f), records);
+        assert_int_equal(count_job_records(f), records);
         assert_null(fixture_job(f, &arena, last + 2));
         fixture_turn(f);
     }
@@ -124,59 +124,59 @@ static void immediate_or_never(void **state)
     fixture_free(f);
 }
 
-static void immediate_starts(void **state)
+static void immediate_request_starts_if_nodes_are_free(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    submit(f, 4);
-    turns(f, 2);
-    uint64_t call = ask(f, 4, true);
-    turns(f, 4);
+    submit_job(f, 4);
+    run_turns(f, 2);
+    uint64_t call = request_allocation(f, 4, true);
+    run_turns(f, 4);
     assert_int_equal(fixture_code(f, call), 0);
-    assert_int_equal(job_records(f), 2);
+    assert_int_equal(count_job_records(f), 2);
     fixture_free(f);
 }
 
 /* The waiting client disconnects before the job is examined. */
-static void immediate_left_alone(void **state)
+static void cancelled_immediate_request_leaves_no_job(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    submit(f, 4);
-    submit(f, 4);
-    turns(f, 4);
-    submit(f, 4);
-    uint64_t call = ask(f, 4, true);
+    submit_job(f, 4);
+    submit_job(f, 4);
+    run_turns(f, 4);
+    submit_job(f, 4);
+    uint64_t call = request_allocation(f, 4, true);
     control_call_gone(f->control, call);
-    turns(f, 6);
+    run_turns(f, 6);
     assert_int_equal(fixture_code(f, call), -1);
-    assert_int_equal(job_records(f), 3);
+    assert_int_equal(count_job_records(f), 3);
     fixture_free(f);
 }
 
 /* Resources that become free while the last jobs are examined belong to the jobs before them. */
-static void the_first_comes_first(void **state)
+static void resources_freed_during_a_pass_go_to_earlier_jobs(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t running = submit(f, 4), other = submit(f, 4);
+    uint32_t running = submit_job(f, 4), other = submit_job(f, 4);
     (void)state;
-    turns(f, 4);
+    run_turns(f, 4);
     assert_int_equal(fixture_state(f, other), PB__JOB_STATE__RUNNING);
     fixture_launched(f, "n1", running, 0);
     submit_wide(f, 2, 4, 600); /* the first job; the others would end before it can begin */
     uint32_t first = submit_wide(f, 1, 4, 60), second = submit_wide(f, 1, 3, 60);
-    turns(f, 8);
-    submit(f, 4); /* another pass: examines the first job */
-    turns(f, 1);  /* and the next one */
+    run_turns(f, 8);
+    submit_job(f, 4); /* another pass: examines the first job */
+    run_turns(f, 1);  /* and the next one */
     fixture_batch_ended(f, "n1", running, 0, 0);
     fixture_gone(f, "n1", running, 0);
-    turns(f, 12);
+    run_turns(f, 12);
     assert_int_equal(fixture_state(f, first), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, second), PB__JOB_STATE__PENDING);
     fixture_free(f);
 }
 
-static void cancel(struct fixture *f, uint32_t job)
+static void cancel_job(struct fixture *f, uint32_t job)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
@@ -201,7 +201,7 @@ static void remove_part(struct fixture *f, const char *name)
 }
 
 /* Everything may change between two turns of a pass: here the next job. */
-static void the_world_changes(void **state)
+static void changes_between_turns_of_a_pass_are_survived(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller who = FIXTURE_USER;
@@ -210,19 +210,19 @@ static void the_world_changes(void **state)
     (void)state;
     s.partition = (char *)"q";
     for (int i = 0; i < 6; i++)
-        ids[i] = submit(f, 4);
-    turns(f, 8);
+        ids[i] = submit_job(f, 4);
+    run_turns(f, 8);
     int64_t other = fixture_submit(f, &who, &s); /* the first turn of a pass */
-    cancel(f, (uint32_t)other);
-    cancel(f, ids[3]);
+    cancel_job(f, (uint32_t)other);
+    cancel_job(f, ids[3]);
     remove_part(f, "q");
-    turns(f, 8);
+    run_turns(f, 8);
     fixture_update_node(f, "n1", "DOWN", "test");
     fixture_turn(f);
     fixture_reconfigure(f, lines);
     fixture_turn(f);
     fixture_restart(f);
-    turns(f, 20);
+    run_turns(f, 20);
     assert_int_equal(fixture_state(f, ids[5]), PB__JOB_STATE__PENDING);
     fixture_free(f);
 }
@@ -230,10 +230,13 @@ static void the_world_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_by_itself),    cmocka_unit_test(told_to_wait_when_looked_at),
-        cmocka_unit_test(immediate_or_never),   cmocka_unit_test(immediate_starts),
-        cmocka_unit_test(immediate_left_alone), cmocka_unit_test(the_first_comes_first),
-        cmocka_unit_test(the_world_changes),
+        cmocka_unit_test(incomplete_pass_continues_by_itself),
+        cmocka_unit_test(allocation_is_told_to_wait_after_its_examination),
+        cmocka_unit_test(immediate_request_starts_in_its_pass_or_never),
+        cmocka_unit_test(immediate_request_starts_if_nodes_are_free),
+        cmocka_unit_test(cancelled_immediate_request_leaves_no_job),
+        cmocka_unit_test(resources_freed_during_a_pass_go_to_earlier_jobs),
+        cmocka_unit_test(changes_between_turns_of_a_pass_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

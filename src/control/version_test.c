@@ -12,7 +12,7 @@
 #define NEWER "\xc0\x3e\x2a\xca\x3e\x03new"
 #define NEWER_LEN (sizeof(NEWER) - 1)
 
-static struct fixture_record *find(struct fixture *f, enum record_kind kind)
+static struct fixture_record *find_record(struct fixture *f, enum record_kind kind)
 {
     vec_foreach (&f->records, r)
         if (r->kind == kind)
@@ -23,13 +23,13 @@ static struct fixture_record *find(struct fixture *f, enum record_kind kind)
 
 static void add_newer(struct fixture *f, enum record_kind kind)
 {
-    str_append(&find(f, kind)->data, NEWER, NEWER_LEN);
+    str_append(&find_record(f, kind)->data, NEWER, NEWER_LEN);
 }
 
 /* Counts the occurrences in the record. */
 static size_t count_newer(struct fixture *f, enum record_kind kind)
 {
-    const struct str *data = &find(f, kind)->data;
+    const struct str *data = &find_record(f, kind)->data;
     size_t count = 0;
     for (size_t i = 0; i + NEWER_LEN <= data->len; i++)
         count += memcmp(data->data + i, NEWER, NEWER_LEN) == 0;
@@ -40,14 +40,14 @@ static size_t count_newer(struct fixture *f, enum record_kind kind)
 static void add_newer_within(struct fixture *f, enum record_kind kind, unsigned field,
                              const ProtobufCMessage *message)
 {
-    struct str inner = STR_INIT, *data = &find(f, kind)->data;
+    struct str inner = STR_INIT, *data = &find_record(f, kind)->data;
     pb_pack(message, &inner);
     str_append(&inner, NEWER, NEWER_LEN);
     pb_pack_field(field, inner.data, inner.len, data);
     str_done(&inner);
 }
 
-static struct fixture *with_everything(uint32_t *job)
+static struct fixture *make_full_fixture(uint32_t *job)
 {
     struct fixture *f = fixture_new(LINES);
     Pb__PartRecord set = PB__PART_RECORD__INIT;
@@ -83,7 +83,7 @@ static void a_newer_format_is_refused(void **state)
     }
 }
 
-static void formats_up_to_ours_are_read(void **state)
+static void older_formats_are_read(void **state)
 {
     (void)state;
     for (uint32_t format = 0; format <= RECORD_FORMAT; format++) {
@@ -102,7 +102,7 @@ static void formats_up_to_ours_are_read(void **state)
 static void unknown_fields_are_kept(void **state)
 {
     uint32_t job;
-    struct fixture *f = with_everything(&job);
+    struct fixture *f = make_full_fixture(&job);
     Pb__PartRecord configured = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
     Pb__JobLive live = PB__JOB_LIVE__INIT;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -143,10 +143,10 @@ static void unknown_fields_are_kept(void **state)
 }
 
 /* Records whose unknown content could not be preserved are rejected individually. */
-static void what_would_be_lost_is_refused(void **state)
+static void records_with_unpreservable_content_are_refused(void **state)
 {
     uint32_t job;
-    struct fixture *f = with_everything(&job);
+    struct fixture *f = make_full_fixture(&job);
     Pb__JobLive running = PB__JOB_LIVE__INIT;
     Pb__NodeAlloc part = PB__NODE_ALLOC__INIT;
     Pb__Presence lost = PB__PRESENCE__INIT;
@@ -164,8 +164,8 @@ static void what_would_be_lost_is_refused(void **state)
     pb_pack(&part.base, &inner);
     str_append(&inner, NEWER, NEWER_LEN);
     pb_pack_field(21, inner.data, inner.len, &live);
-    pb_pack_field(2, live.data, live.len, &find(f, RECORD_JOB)->data);
-    struct fixture_record *r = find(f, RECORD_JOB);
+    pb_pack_field(2, live.data, live.len, &find_record(f, RECORD_JOB)->data);
+    struct fixture_record *r = find_record(f, RECORD_JOB);
     assert_int_equal(
         control_restore(f->control, r->kind, job, NULL, r->data.data, r->data.len, &err),
         -ERR_VERSION);
@@ -174,7 +174,8 @@ static void what_would_be_lost_is_refused(void **state)
     str_clear(&inner);
     pb_pack(&lost.base, &inner);
     str_append(&inner, NEWER, NEWER_LEN);
-    str_append(&node, find(f, RECORD_NODE)->data.data, find(f, RECORD_NODE)->data.len);
+    str_append(&node, find_record(f, RECORD_NODE)->data.data,
+               find_record(f, RECORD_NODE)->data.len);
     pb_pack_field(54, inner.data, inner.len, &node);
     assert_int_equal(control_restore(f->control, RECORD_NODE, 0, "n2", node.data, node.len, &err),
                      -ERR_VERSION);
@@ -199,9 +200,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_newer_format_is_refused),
-        cmocka_unit_test(formats_up_to_ours_are_read),
+        cmocka_unit_test(older_formats_are_read),
         cmocka_unit_test(unknown_fields_are_kept),
-        cmocka_unit_test(what_would_be_lost_is_refused),
+        cmocka_unit_test(records_with_unpreservable_content_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

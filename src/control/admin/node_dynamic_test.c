@@ -11,7 +11,7 @@
     "SelectTypeParameters=CR_Core_Memory"
 
 /* Carries out one request like the owner of the configuration. */
-static int request(struct fixture *f, const char *nodes, const char *create, struct err *err)
+static int request_nodes(struct fixture *f, const char *nodes, const char *create, struct err *err)
 {
     Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
     struct node_dynamic_plan *plan = control_node_dynamic_begin(f->control);
@@ -44,7 +44,7 @@ static bool is_there(struct fixture *f, const char *node)
     return fixture_node(f, &arena, node) != NULL;
 }
 
-static void refused(void **state)
+static void invalid_dynamic_nodes_are_refused(void **state)
 {
     static const struct {
         const char *nodes, *create, *says;
@@ -72,16 +72,17 @@ static void refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err err = {0};
-        if (!request(f, cases[i].nodes, cases[i].create, &err) || !strstr(err.text, cases[i].says))
+        if (!request_nodes(f, cases[i].nodes, cases[i].create, &err) ||
+            !strstr(err.text, cases[i].says))
             fail_msg("case %zu: '%s'", i, err.text);
     }
-    assert_int_equal(request(f, "n1", "State=CLOUD", NULL), -ERR_NODE_EXISTS);
+    assert_int_equal(request_nodes(f, "n1", "State=CLOUD", NULL), -ERR_NODE_EXISTS);
     assert_false(is_there(f, "d1"));
     fixture_free(f);
 }
 
 /* An invalid line is left out entirely: the other lines of the plan are kept. */
-static void refusals_leave_the_plan(void **state)
+static void refused_changes_keep_the_plan(void **state)
 {
     struct fixture *f = fixture_new(LINES);
     struct node_dynamic_plan *plan = control_node_dynamic_begin(f->control);
@@ -102,7 +103,7 @@ static void refusals_leave_the_plan(void **state)
     fixture_free(f);
 }
 
-static void jobs_go_on(void **state)
+static void jobs_continue_when_nodes_are_added(void **state)
 {
     struct fixture *f = fixture_new(LINES);
     struct caller user = FIXTURE_USER;
@@ -112,8 +113,8 @@ static void jobs_go_on(void **state)
     fixture_register(f, "n1", "i");
     int64_t first = fixture_submit(f, &user, NULL);
     assert_int_equal(fixture_state(f, (uint32_t)first), PB__JOB_STATE__RUNNING);
-    assert_int_equal(request(f, "d[1-2]", "State=CLOUD CPUs=4 RealMemory=4000 Feature=fast", &err),
-                     0);
+    assert_int_equal(
+        request_nodes(f, "d[1-2]", "State=CLOUD CPUs=4 RealMemory=4000 Feature=fast", &err), 0);
     assert_int_equal(fixture_terminates(f, "n1", (uint32_t)first), 0);
     on_d1.req_nodes = (char *)"d1";
     on_d1.partition = (char *)"b";
@@ -122,8 +123,8 @@ static void jobs_go_on(void **state)
     fixture_register(f, "d1", "i");
     fixture_turn(f);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
-    assert_true(request(f, "d[1-2]", NULL, &err) == -ERR_NODES_BUSY);
-    assert_int_equal(request(f, "d2", NULL, &err), 0);
+    assert_true(request_nodes(f, "d[1-2]", NULL, &err) == -ERR_NODES_BUSY);
+    assert_int_equal(request_nodes(f, "d2", NULL, &err), 0);
     assert_false(is_there(f, "d2"));
     assert_int_equal(fixture_state(f, (uint32_t)first), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
@@ -138,21 +139,21 @@ static void nodes_that_stay_in_a_ring_keep_their_order(void **state)
     struct err err = {0};
     (void)state;
     arena_init(&arena, 0);
-    assert_int_equal(request(f, "d1", "State=CLOUD Topology=default:r1:0", &err), 0);
-    assert_int_equal(request(f, "d2", "State=CLOUD Topology=default:r1:1", &err), 0);
+    assert_int_equal(request_nodes(f, "d1", "State=CLOUD Topology=default:r1:0", &err), 0);
+    assert_int_equal(request_nodes(f, "d2", "State=CLOUD Topology=default:r1:1", &err), 0);
     fixture_expect_unit(f, "r1", "d[1-2],n[1-2] RingSize=4\n");
-    assert_int_equal(request(f, "d1", NULL, &err), 0);
+    assert_int_equal(request_nodes(f, "d1", NULL, &err), 0);
     fixture_expect_unit(f, "r1", "d2,n[1-2] RingSize=3\n");
-    assert_int_equal(request(f, "d3", "State=CLOUD Topology=default:r1:0", &err), 0);
+    assert_int_equal(request_nodes(f, "d3", "State=CLOUD Topology=default:r1:0", &err), 0);
     fixture_expect_unit(f, "r1", "d[3,2],n[1-2] RingSize=4\n");
     assert_string_equal(fixture_node(f, &arena, "d2")->topology, "default:r1:1");
-    assert_int_equal(request(f, "d[2-3]", NULL, &err), 0);
+    assert_int_equal(request_nodes(f, "d[2-3]", NULL, &err), 0);
     fixture_expect_unit(f, "r1", "n[1-2] RingSize=2\n");
     fixture_free(f);
 }
 
 /* The plan was made before a job got the node. */
-static void a_job_came_between(void **state)
+static void plan_is_refused_if_its_node_got_a_job(void **state)
 {
     struct fixture *f = fixture_new(LINES);
     struct caller user = FIXTURE_USER;
@@ -162,7 +163,7 @@ static void a_job_came_between(void **state)
     struct err err = {0};
     size_t len;
     (void)state;
-    assert_int_equal(request(f, "d1", "State=CLOUD", &err), 0);
+    assert_int_equal(request_nodes(f, "d1", "State=CLOUD", &err), 0);
     fixture_register(f, "d1", "i");
     struct node_dynamic_plan *plan = control_node_dynamic_begin(f->control);
     r.nodes = (char *)"d1";
@@ -178,7 +179,7 @@ static void a_job_came_between(void **state)
     fixture_free(f);
 }
 
-static void a_silent_node_stays_silent(void **state)
+static void unresponsive_node_stays_so_when_nodes_are_added(void **state)
 {
     struct fixture *f = fixture_new(LINES "\nSlurmdTimeout=10");
     _cleanup_arena_ struct arena arena;
@@ -188,19 +189,19 @@ static void a_silent_node_stays_silent(void **state)
     fixture_register(f, "n1", "i");
     for (int i = 0; i < 4; i++) {
         fixture_pass(f, 3000);
-        request(f, "d1", i % 2 ? NULL : "State=CLOUD", &err);
+        request_nodes(f, "d1", i % 2 ? NULL : "State=CLOUD", &err);
     }
     fixture_pass(f, 1);
     assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_DOWN);
     assert_false(is_there(f, "d1"));
-    assert_int_equal(request(f, "d1", "State=CLOUD", &err), 0);
+    assert_int_equal(request_nodes(f, "d1", "State=CLOUD", &err), 0);
     fixture_pass(f, 60000); /* it is not started yet: it is not awaited */
     assert_int_equal(fixture_node(f, &arena, "d1")->state, PB__NODE_BASE__NODE_UNKNOWN);
     fixture_free(f);
 }
 
 /* Bytes that are not a record are reported. */
-static void damaged_record(void **state)
+static void damaged_record_is_reported(void **state)
 {
     struct str lines = STR_INIT;
     struct err err = {0};
@@ -214,13 +215,13 @@ static void damaged_record(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(refusals_leave_the_plan),
-        cmocka_unit_test(jobs_go_on),
+        cmocka_unit_test(invalid_dynamic_nodes_are_refused),
+        cmocka_unit_test(refused_changes_keep_the_plan),
+        cmocka_unit_test(jobs_continue_when_nodes_are_added),
         cmocka_unit_test(nodes_that_stay_in_a_ring_keep_their_order),
-        cmocka_unit_test(a_job_came_between),
-        cmocka_unit_test(a_silent_node_stays_silent),
-        cmocka_unit_test(damaged_record),
+        cmocka_unit_test(plan_is_refused_if_its_node_got_a_job),
+        cmocka_unit_test(unresponsive_node_stays_so_when_nodes_are_added),
+        cmocka_unit_test(damaged_record_is_reported),
     };
-    return cmocka_run_group_tests_name("made", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("node_dynamic", tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static int move_nodes(struct fixture *f, const char *nodes, const char *topology
     return fixture_code(f, f->last_call);
 }
 
-static void moved_nodes_stay_where_they_are(void **state)
+static void moved_nodes_keep_their_units_across_restarts(void **state)
 {
     struct fixture *f = fixture_new_up(TREE_OF("n[1-2]", "n[3-4]"), 4);
     _cleanup_arena_ struct arena arena;
@@ -99,7 +99,7 @@ static void nodes_that_stay_in_a_ring_keep_their_order(void **state)
     fixture_free(f);
 }
 
-static void node_gets_the_position_that_another_one_has(void **state)
+static void node_moves_to_an_occupied_position(void **state)
 {
     struct fixture *f = fixture_new_up(RING, 4);
     assert_int_equal(move_nodes(f, "n1", "default:r1:0"), 0);
@@ -115,7 +115,7 @@ static void node_gets_the_position_that_another_one_has(void **state)
     fixture_free(f);
 }
 
-static void topology_that_changes_its_kind_is_told_of_its_nodes(void **state)
+static void positions_in_a_topology_of_another_kind_are_reported(void **state)
 {
     struct fixture *f = fixture_new_up(RING, 4);
     assert_int_equal(move_nodes(f, "n1", "default:r1:0"), 0);
@@ -128,11 +128,11 @@ static void topology_that_changes_its_kind_is_told_of_its_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moved_nodes_stay_where_they_are),
+        cmocka_unit_test(moved_nodes_keep_their_units_across_restarts),
         cmocka_unit_test(refused_moves_change_nothing),
         cmocka_unit_test(nodes_that_stay_in_a_ring_keep_their_order),
-        cmocka_unit_test(node_gets_the_position_that_another_one_has),
-        cmocka_unit_test(topology_that_changes_its_kind_is_told_of_its_nodes),
+        cmocka_unit_test(node_moves_to_an_occupied_position),
+        cmocka_unit_test(positions_in_a_topology_of_another_kind_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

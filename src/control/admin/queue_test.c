@@ -26,7 +26,7 @@ static uint32_t submit_job(struct fixture *f, const struct caller *who, const ch
     return (uint32_t)id;
 }
 
-static int top(struct fixture *f, const struct caller *who, const char *ids)
+static int move_to_top(struct fixture *f, const struct caller *who, const char *ids)
 {
     uint32_t list[8];
     Pb__JobTop r = PB__JOB_TOP__INIT;
@@ -39,7 +39,7 @@ static int top(struct fixture *f, const struct caller *who, const char *ids)
     return fixture_code(f, f->last_call);
 }
 
-static const Pb__JobRecord *job(struct fixture *f, struct arena *arena, uint32_t id)
+static const Pb__JobRecord *find_job(struct fixture *f, struct arena *arena, uint32_t id)
 {
     const Pb__JobRecord *j = fixture_job(f, arena, id);
     assert_non_null(j);
@@ -47,7 +47,7 @@ static const Pb__JobRecord *job(struct fixture *f, struct arena *arena, uint32_t
 }
 
 /* Expects "4 2 1": pending jobs up to this id by priority, the lower id first if equal. */
-static void ordered(struct fixture *f, uint32_t last, const char *expected)
+static void assert_order(struct fixture *f, uint32_t last, const char *expected)
 {
     _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str out = STR_INIT;
@@ -57,7 +57,7 @@ static void ordered(struct fixture *f, uint32_t last, const char *expected)
     for (uint32_t n = 0; n < last; n++) {
         uint32_t best = 0, best_id = 0;
         for (uint32_t id = 1; id <= last; id++) {
-            uint32_t p = job(f, &arena, id)->live->priority;
+            uint32_t p = find_job(f, &arena, id)->live->priority;
             bool next = p < before || (p == before && id > before_id);
             if (next && p > best) {
                 best = p;
@@ -73,36 +73,36 @@ static void ordered(struct fixture *f, uint32_t last, const char *expected)
     assert_string_equal(str_cstr(&out), expected);
 }
 
-static void users_need_leave_and_their_own_jobs(void **state)
+static void users_reorder_only_their_own_jobs_and_if_permitted(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER, root = FIXTURE_ROOT;
 
     submit_job(f, &user, "a", 1, NULL);
     submit_job(f, &user, "a", 1, NULL);
-    assert_int_equal(top(f, &user, "2"), ERR_ACCESS);
-    assert_int_equal(top(f, &root, "2"), 0);
-    ordered(f, 2, "2 1");
+    assert_int_equal(move_to_top(f, &user, "2"), ERR_ACCESS);
+    assert_int_equal(move_to_top(f, &root, "2"), 0);
+    assert_order(f, 2, "2 1");
     fixture_reconfigure(f, USER_TOP NODES);
-    assert_int_equal(top(f, &user, ""), ERR_NO_JOB);
-    assert_int_equal(top(f, &user, "1,99"), ERR_NO_JOB);
-    ordered(f, 2, "2 1");
-    assert_int_equal(top(f, &other, "1"), ERR_ACCESS);
-    assert_int_equal(top(f, &user, "1"), 0);
-    ordered(f, 2, "1 2");
+    assert_int_equal(move_to_top(f, &user, ""), ERR_NO_JOB);
+    assert_int_equal(move_to_top(f, &user, "1,99"), ERR_NO_JOB);
+    assert_order(f, 2, "2 1");
+    assert_int_equal(move_to_top(f, &other, "1"), ERR_ACCESS);
+    assert_int_equal(move_to_top(f, &user, "1"), 0);
+    assert_order(f, 2, "1 2");
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = 1;
     r.has_hold = r.hold = true;
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_int_equal(top(f, &user, "1"), ERR_JOB_HELD);
+    assert_int_equal(move_to_top(f, &user, "1"), ERR_JOB_HELD);
     fixture_register(f, "n1", "i");
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
-    assert_int_equal(top(f, &user, "2"), ERR_NOT_PENDING);
+    assert_int_equal(move_to_top(f, &user, "2"), ERR_NOT_PENDING);
     fixture_free(f);
 }
 
 /* As in Slurm's results: nice values make the order, and places of other users' jobs stay. */
-static void first_in_first_out_is_reordered(void **state)
+static void jobs_in_submission_order_are_reordered(void **state)
 {
     static const int nice[] = {0, 2, 2, 2, -3, -3};
     struct fixture *f = fixture_new(BASIC NODES);
@@ -112,17 +112,17 @@ static void first_in_first_out_is_reordered(void **state)
     arena_init(&arena, 0);
     for (unsigned i = 0; i < 5; i++)
         submit_job(f, &user, "a", 8, NULL);
-    assert_int_equal(top(f, &root, "4,5,4"), 0);
-    ordered(f, 5, "4 5 1 2 3");
+    assert_int_equal(move_to_top(f, &root, "4,5,4"), 0);
+    assert_order(f, 5, "4 5 1 2 3");
     for (uint32_t id = 1; id <= 5; id++)
-        assert_int_equal(job(f, &arena, id)->spec->nice, nice[id]);
-    assert_int_equal(job(f, &arena, 4)->live->priority, 4294901759u);
+        assert_int_equal(find_job(f, &arena, id)->spec->nice, nice[id]);
+    assert_int_equal(find_job(f, &arena, 4)->live->priority, 4294901759u);
     fixture_restart(f);
-    ordered(f, 5, "4 5 1 2 3");
+    assert_order(f, 5, "4 5 1 2 3");
     fixture_free(f);
 }
 
-static void others_keep_their_places(void **state)
+static void jobs_of_others_keep_their_places(void **state)
 {
     struct fixture *f = fixture_new(USER_TOP BASIC NODES);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
@@ -133,15 +133,15 @@ static void others_keep_their_places(void **state)
     submit_job(f, &user, "a", 1, "x");
     submit_job(f, &user, "a", 1, NULL);
     submit_job(f, &other, "a", 1, NULL);
-    assert_int_equal(top(f, &user, "5,3,4"), 0); /* 3 and 4 are of another kind than 5 */
-    ordered(f, 6, "5 2 3 4 1 6");
-    assert_int_equal(top(f, &user, "1"), 0);
-    ordered(f, 6, "1 2 3 4 5 6");
+    assert_int_equal(move_to_top(f, &user, "5,3,4"), 0); /* 3 and 4 are of another kind than 5 */
+    assert_order(f, 6, "5 2 3 4 1 6");
+    assert_int_equal(move_to_top(f, &user, "1"), 0);
+    assert_order(f, 6, "1 2 3 4 5 6");
     fixture_free(f);
 }
 
 /* Equal priorities, where the id decides, and the lowest priorities. */
-static void equal_ones_are_reordered(void **state)
+static void jobs_of_equal_priority_are_reordered(void **state)
 {
     static const char *const lines[] = {MULTI NODES, NODES};
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -150,17 +150,17 @@ static void equal_ones_are_reordered(void **state)
         struct fixture *f = fixture_new(lines[i]);
         for (unsigned k = 0; k < 4; k++)
             submit_job(f, &user, "a", 2, NULL);
-        assert_int_equal(top(f, &root, "3"), 0);
-        ordered(f, 4, "3 1 2 4");
-        assert_int_equal(top(f, &root, "4,2"), 0);
-        ordered(f, 4, "4 2 3 1");
+        assert_int_equal(move_to_top(f, &root, "3"), 0);
+        assert_order(f, 4, "3 1 2 4");
+        assert_int_equal(move_to_top(f, &root, "4,2"), 0);
+        assert_order(f, 4, "4 2 3 1");
         fixture_restart(f);
-        ordered(f, 4, "4 2 3 1");
+        assert_order(f, 4, "4 2 3 1");
         fixture_free(f);
     }
 }
 
-static void nobody_gains(void **state)
+static void reordering_keeps_the_sum_of_priorities(void **state)
 {
     struct fixture *f = fixture_new(USER_TOP MULTI NODES);
     struct caller user = FIXTURE_USER;
@@ -170,19 +170,19 @@ static void nobody_gains(void **state)
     arena_init(&arena, 0);
     for (uint32_t id = 1; id <= 6; id++) {
         submit_job(f, &user, "a", id, NULL);
-        sum += job(f, &arena, id)->live->priority;
+        sum += find_job(f, &arena, id)->live->priority;
     }
-    ordered(f, 6, "6 5 4 3 2 1");
+    assert_order(f, 6, "6 5 4 3 2 1");
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(top(f, &user, "1,3"), 0);
-        ordered(f, 6, "1 3 6 5 4 2");
-        assert_int_equal(top(f, &user, "2"), 0);
-        ordered(f, 6, "2 1 3 6 5 4");
-        assert_int_equal(top(f, &user, "6,5,4,3,2"), 0);
-        ordered(f, 6, "6 5 4 3 2 1");
+        assert_int_equal(move_to_top(f, &user, "1,3"), 0);
+        assert_order(f, 6, "1 3 6 5 4 2");
+        assert_int_equal(move_to_top(f, &user, "2"), 0);
+        assert_order(f, 6, "2 1 3 6 5 4");
+        assert_int_equal(move_to_top(f, &user, "6,5,4,3,2"), 0);
+        assert_order(f, 6, "6 5 4 3 2 1");
     }
     for (uint32_t id = 1; id <= 6; id++)
-        after += job(f, &arena, id)->live->priority;
+        after += find_job(f, &arena, id)->live->priority;
     assert_true(after <= sum);
     fixture_free(f);
 }
@@ -190,7 +190,7 @@ static void nobody_gains(void **state)
 /* --- an external scheduler ---------------------------------------------------------------------
  */
 
-static int order(struct fixture *f, const struct caller *who, const char *text);
+static int set_order(struct fixture *f, const struct caller *who, const char *text);
 
 /* The component gets its priority when it is queued again. */
 static void a_component_that_ends_to_be_requeued_is_not_queued(void **state)
@@ -214,15 +214,15 @@ static void a_component_that_ends_to_be_requeued_is_not_queued(void **state)
     assert_int_equal(fixture_update_job(f, &user, &requeue), 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
     fixture_expect_set(f, id, "PD CG");
-    assert_int_equal(order(f, &root, "1:77"), 0);
+    assert_int_equal(set_order(f, &root, "1:77"), 0);
     fixture_expect_set(f, id, "PD CG");
     fixture_gone(f, "n2", (uint32_t)id + 1, 0);
-    assert_int_equal(job(f, &arena, 2)->live->priority, 77);
+    assert_int_equal(find_job(f, &arena, 2)->live->priority, 77);
     fixture_free(f);
 }
 
 /* Sets priorities "2:30 1:20"; returns how many were rejected, or the negative error code. */
-static int order(struct fixture *f, const struct caller *who, const char *text)
+static int set_order(struct fixture *f, const struct caller *who, const char *text)
 {
     Pb__JobPriority jobs[8], *pointers[8];
     Pb__QueueOrder r = PB__QUEUE_ORDER__INIT;
@@ -252,7 +252,7 @@ static int order(struct fixture *f, const struct caller *who, const char *text)
     return 0;
 }
 
-static int place(struct fixture *f, const struct caller *who, uint32_t id, const char *nodes)
+static int place_job(struct fixture *f, const struct caller *who, uint32_t id, const char *nodes)
 {
     Pb__JobPlace r = PB__JOB_PLACE__INIT;
 
@@ -263,7 +263,7 @@ static int place(struct fixture *f, const struct caller *who, uint32_t id, const
     return fixture_code(f, f->last_call);
 }
 
-static void an_order_is_taken_but_for_those_it_cannot_be(void **state)
+static void order_applies_to_the_reorderable_jobs_of_a_list(void **state)
 {
     struct fixture *f = fixture_new(MULTI NODES);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -273,21 +273,21 @@ static void an_order_is_taken_but_for_those_it_cannot_be(void **state)
     arena_init(&arena, 0);
     for (unsigned i = 0; i < 4; i++)
         submit_job(f, &user, "a", 2, NULL);
-    assert_int_equal(order(f, &user, "4:9"), -ERR_ACCESS);
-    assert_int_equal(order(f, &root, ""), 0);
+    assert_int_equal(set_order(f, &user, "4:9"), -ERR_ACCESS);
+    assert_int_equal(set_order(f, &root, ""), 0);
     r.job_id = 2;
     r.has_hold = r.hold = true;
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_int_equal(order(f, &root, "4:90000 99:80000 3:70000 2:60000 1:0"), 3);
-    ordered(f, 4, "4 3 1");
+    assert_int_equal(set_order(f, &root, "4:90000 99:80000 3:70000 2:60000 1:0"), 3);
+    assert_order(f, 4, "4 3 1");
     fixture_restart(f);
-    ordered(f, 4, "4 3 1");
-    assert_int_equal(job(f, &arena, 4)->live->priority, 90000);
+    assert_order(f, 4, "4 3 1");
+    assert_int_equal(find_job(f, &arena, 4)->live->priority, 90000);
     fixture_register(f, "n1", "i");
     assert_int_equal(fixture_state(f, 4), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__PENDING);
-    assert_int_equal(order(f, &root, "4:1 1:5"), 1);
+    assert_int_equal(set_order(f, &root, "4:1 1:5"), 1);
     fixture_free(f);
 }
 
@@ -317,7 +317,7 @@ static int order_elements(struct fixture *f, uint32_t array, const char *tasks, 
 }
 
 /* Elements get places of their own; an array's id stands for all pending elements. */
-static void elements_are_ordered_and_placed(void **state)
+static void array_elements_are_ordered_and_placed(void **state)
 {
     struct fixture *f = fixture_new("MaxArraySize=100\n" NODES);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -333,18 +333,18 @@ static void elements_are_ordered_and_placed(void **state)
     uint32_t array = (uint32_t)fixture_submit(f, &user, &s);
     assert_int_equal(order_elements(f, array, "9", 5), ERR_NO_JOB);
     assert_int_equal(order_elements(f, array, "4", 0), ERR_RANGE);
-    assert_string_equal(job(f, &arena, array)->live->array_tasks, "0-5");
+    assert_string_equal(find_job(f, &arena, array)->live->array_tasks, "0-5");
     assert_int_equal(order_elements(f, array, "4", UINT32_MAX), 0); /* a rejection used up an id */
-    assert_string_equal(job(f, &arena, array)->live->array_tasks, "0-3,5");
-    assert_int_equal(job(f, &arena, array + 2)->live->array_task_id, 4);
-    assert_int_equal(job(f, &arena, array + 2)->live->priority, UINT32_MAX);
+    assert_string_equal(find_job(f, &arena, array)->live->array_tasks, "0-3,5");
+    assert_int_equal(find_job(f, &arena, array + 2)->live->array_task_id, 4);
+    assert_int_equal(find_job(f, &arena, array + 2)->live->priority, UINT32_MAX);
     assert_int_equal(order_elements(f, array, NULL, 500), 0);
-    assert_int_equal(job(f, &arena, array)->live->priority, 500);
-    assert_int_equal(job(f, &arena, array + 2)->live->priority, 500);
+    assert_int_equal(find_job(f, &arena, array)->live->priority, 500);
+    assert_int_equal(find_job(f, &arena, array + 2)->live->priority, 500);
     fixture_register(f, "n2", "i"); /* the first one starts there */
     assert_int_equal(fixture_state(f, array + 3), PB__JOB_STATE__RUNNING);
     assert_int_equal(order_elements(f, array, "0", 500), ERR_TRANSITION);
-    assert_int_equal(place(f, &root, array, "n2"), ERR_NODES_BUSY);
+    assert_int_equal(place_job(f, &root, array, "n2"), ERR_NODES_BUSY);
     fixture_free(f);
 }
 
@@ -365,16 +365,16 @@ static void a_set_is_ordered_as_a_whole(void **state)
     uint32_t id = (uint32_t)fixture_submit_set(f, &user, specs, 2);
     assert_int_equal(order_elements(f, id + 1, NULL, 500), ERR_NOT_WHOLE_SET);
     assert_int_equal(order_elements(f, id, NULL, 500), 0);
-    assert_int_equal(job(f, &arena, id)->live->priority, 500);
-    assert_int_equal(job(f, &arena, id + 1)->live->priority, 500);
+    assert_int_equal(find_job(f, &arena, id)->live->priority, 500);
+    assert_int_equal(find_job(f, &arena, id + 1)->live->priority, 500);
     fixture_cancel(f, &user, id - 1, NULL, 0);
-    assert_int_equal(place(f, &root, id, "n1"), ERR_NOT_SUPPORTED);
-    assert_int_equal(place(f, &root, id + 1, "n1"), ERR_NOT_SUPPORTED);
+    assert_int_equal(place_job(f, &root, id, "n1"), ERR_NOT_SUPPORTED);
+    assert_int_equal(place_job(f, &root, id + 1, "n1"), ERR_NOT_SUPPORTED);
     assert_int_equal(fixture_state(f, id + 1), fixture_state(f, id));
     fixture_free(f);
 }
 
-static void a_job_is_placed_or_refused(void **state)
+static void job_is_placed_at_its_position_or_refused(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -386,27 +386,27 @@ static void a_job_is_placed_or_refused(void **state)
     fixture_pass(f, 5000);
     uint32_t small = submit_job(f, &user, "a", 1, NULL), other = submit_job(f, &user, "b", 1, NULL);
     assert_int_equal(fixture_state(f, first), PB__JOB_STATE__RUNNING);
-    assert_int_equal(place(f, &user, small, "n1"), ERR_ACCESS);
-    assert_int_equal(place(f, &root, 99, "n1"), ERR_NO_JOB);
-    assert_int_equal(place(f, &root, first, "n1"), ERR_TRANSITION);
-    assert_int_equal(place(f, &root, small, "n7"), ERR_NO_NODE);
-    assert_int_equal(place(f, &root, small, "n1"), ERR_NODES_BUSY);
-    assert_int_equal(place(f, &root, small, "n2"), ERR_NODES_DOWN);
-    assert_int_equal(place(f, &root, other, "n2"), ERR_NODE_CONFIG);
-    assert_int_equal(place(f, &root, big, "n[1-2]"), ERR_NODES_DOWN);
+    assert_int_equal(place_job(f, &user, small, "n1"), ERR_ACCESS);
+    assert_int_equal(place_job(f, &root, 99, "n1"), ERR_NO_JOB);
+    assert_int_equal(place_job(f, &root, first, "n1"), ERR_TRANSITION);
+    assert_int_equal(place_job(f, &root, small, "n7"), ERR_NO_NODE);
+    assert_int_equal(place_job(f, &root, small, "n1"), ERR_NODES_BUSY);
+    assert_int_equal(place_job(f, &root, small, "n2"), ERR_NODES_DOWN);
+    assert_int_equal(place_job(f, &root, other, "n2"), ERR_NODE_CONFIG);
+    assert_int_equal(place_job(f, &root, big, "n[1-2]"), ERR_NODES_DOWN);
     assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = small;
     r.has_hold = r.hold = true;
     assert_int_equal(fixture_update_job(f, &root, &r), 0);
     fixture_register(f, "n2", "i");
-    assert_int_equal(place(f, &root, small, "n2"), ERR_JOB_HELD);
+    assert_int_equal(place_job(f, &root, small, "n2"), ERR_JOB_HELD);
     r.hold = false;
     assert_int_equal(fixture_update_job(f, &root, &r), 0);
     assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING); /* 'big' needs all of it */
-    assert_int_equal(place(f, &root, small, "n2"), 0);
+    assert_int_equal(place_job(f, &root, small, "n2"), 0);
     assert_int_equal(fixture_state(f, small), PB__JOB_STATE__RUNNING);
-    assert_string_equal(job(f, &arena, small)->live->nodes, "n2");
+    assert_string_equal(find_job(f, &arena, small)->live->nodes, "n2");
     assert_int_equal(fixture_launches(f, "n2", small), 1);
     fixture_restart(f);
     assert_int_equal(fixture_state(f, small), PB__JOB_STATE__RUNNING);
@@ -416,16 +416,16 @@ static void a_job_is_placed_or_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(users_need_leave_and_their_own_jobs),
-        cmocka_unit_test(first_in_first_out_is_reordered),
-        cmocka_unit_test(others_keep_their_places),
-        cmocka_unit_test(equal_ones_are_reordered),
-        cmocka_unit_test(nobody_gains),
+        cmocka_unit_test(users_reorder_only_their_own_jobs_and_if_permitted),
+        cmocka_unit_test(jobs_in_submission_order_are_reordered),
+        cmocka_unit_test(jobs_of_others_keep_their_places),
+        cmocka_unit_test(jobs_of_equal_priority_are_reordered),
+        cmocka_unit_test(reordering_keeps_the_sum_of_priorities),
         cmocka_unit_test(a_component_that_ends_to_be_requeued_is_not_queued),
-        cmocka_unit_test(an_order_is_taken_but_for_those_it_cannot_be),
-        cmocka_unit_test(elements_are_ordered_and_placed),
+        cmocka_unit_test(order_applies_to_the_reorderable_jobs_of_a_list),
+        cmocka_unit_test(array_elements_are_ordered_and_placed),
         cmocka_unit_test(a_set_is_ordered_as_a_whole),
-        cmocka_unit_test(a_job_is_placed_or_refused),
+        cmocka_unit_test(job_is_placed_at_its_position_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,8 +20,8 @@ struct jobs {
     int64_t on_n1, stays, no_requeue, wide, long_one, in_b;
 };
 
-static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t cpus, const char *where,
-                      const char *part, int64_t limit_sec, bool requeue)
+static int64_t submit_job(struct fixture *f, uint32_t nodes, uint32_t cpus, const char *where,
+                          const char *part, int64_t limit_sec, bool requeue)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -44,17 +44,17 @@ static struct fixture *make_fixture(struct jobs *j)
     const char *names[] = {"n1", "n2", "n3", "n4"};
     for (int i = 0; i < 4; i++)
         fixture_register(f, names[i], "i1");
-    j->on_n1 = submit(f, 1, 1, "n1", NULL, 60, true);
-    j->no_requeue = submit(f, 2, 1, "n[1-2]", NULL, 60, false);
-    j->stays = submit(f, 1, 1, "n3", NULL, 60, true);
-    j->wide = submit(f, 4, 4, NULL, NULL, 60, true);
-    j->long_one = submit(f, 1, 4, "n2", NULL, 3000, true);
-    j->in_b = submit(f, 1, 4, NULL, "b", 60, true);
+    j->on_n1 = submit_job(f, 1, 1, "n1", NULL, 60, true);
+    j->no_requeue = submit_job(f, 2, 1, "n[1-2]", NULL, 60, false);
+    j->stays = submit_job(f, 1, 1, "n3", NULL, 60, true);
+    j->wide = submit_job(f, 4, 4, NULL, NULL, 60, true);
+    j->long_one = submit_job(f, 1, 4, "n2", NULL, 3000, true);
+    j->in_b = submit_job(f, 1, 4, NULL, "b", 60, true);
     fixture_clear(f);
     return f;
 }
 
-static void says(const char *text, int64_t id, const char *what)
+static void assert_text_about(const char *text, int64_t id, const char *what)
 {
     char head[32];
     snprintf(head, sizeof head, "JobId=%lld: ", (long long)id);
@@ -70,16 +70,16 @@ static void says(const char *text, int64_t id, const char *what)
 
 static void check_text(const char *text, const struct jobs *j)
 {
-    says(text, j->on_n1, "runs on node n1, which is removed: it is queued again");
-    says(text, j->no_requeue, "runs on node n1, which is removed: it ends");
-    says(text, j->stays, NULL);
-    says(text, j->wide, "can no longer run: ");
-    says(text, j->long_one, "can no longer run: ");
-    says(text, j->in_b, NULL); /* it runs on n4, which stays */
+    assert_text_about(text, j->on_n1, "runs on node n1, which is removed: it is queued again");
+    assert_text_about(text, j->no_requeue, "runs on node n1, which is removed: it ends");
+    assert_text_about(text, j->stays, NULL);
+    assert_text_about(text, j->wide, "can no longer run: ");
+    assert_text_about(text, j->long_one, "can no longer run: ");
+    assert_text_about(text, j->in_b, NULL); /* it runs on n4, which stays */
     assert_non_null(strstr(text, "MaxTime"));
 }
 
-static void a_preview_changes_nothing(void **state)
+static void reconfiguration_preview_changes_nothing(void **state)
 {
     struct jobs j;
     struct fixture *f = make_fixture(&j);
@@ -96,7 +96,7 @@ static void a_preview_changes_nothing(void **state)
     fixture_free(f);
 }
 
-static void what_is_said_is_done(void **state)
+static void reconfiguration_does_what_the_preview_reports(void **state)
 {
     struct jobs j;
     struct fixture *f = make_fixture(&j);
@@ -122,7 +122,7 @@ static void what_is_said_is_done(void **state)
 }
 
 /* Another alternative of its licences does not help a job that can never run for other reasons. */
-static void alternative_of_a_job_that_its_nodes_cannot_serve(void **state)
+static void licence_alternative_does_not_save_a_job_without_nodes(void **state)
 {
     static const char before[] = "Licenses=a:1,b:1\n" BEFORE, after[] = "Licenses=b:1\n" AFTER;
     struct fixture *f = fixture_new(before);
@@ -139,8 +139,8 @@ static void alternative_of_a_job_that_its_nodes_cannot_serve(void **state)
         assert_true(ids[i] > 0);
     }
     const char *text = fixture_reread(f, after, true);
-    says(text, ids[0], NULL);
-    says(text, ids[1], "can no longer run: ");
+    assert_text_about(text, ids[0], NULL);
+    assert_text_about(text, ids[1], "can no longer run: ");
     fixture_free(f);
 }
 
@@ -172,13 +172,13 @@ static void features_that_an_update_hides_are_reported(void **state)
 }
 
 /* The jobs keep the shared core while they run, but not when they start again. */
-static void who_shares_a_core_as_it_was_configured(void **state)
+static void jobs_keep_a_shared_core_while_they_run(void **state)
 {
     struct fixture *f = fixture_new(ONE_CPU " OverSubscribe=FORCE:2\n");
     struct caller user = FIXTURE_USER;
     fixture_register(f, "n1", "i1");
-    uint32_t a = (uint32_t)submit(f, 1, 1, NULL, NULL, 60, true),
-             b = (uint32_t)submit(f, 1, 1, NULL, NULL, 60, true);
+    uint32_t a = (uint32_t)submit_job(f, 1, 1, NULL, NULL, 60, true),
+             b = (uint32_t)submit_job(f, 1, 1, NULL, NULL, 60, true);
     fixture_launched(f, "n1", a, 0);
     fixture_launched(f, "n1", b, 0);
     fixture_reconfigure(f, ONE_CPU " OverSubscribe=YES:2\n"); /* for jobs that request it */
@@ -198,7 +198,7 @@ static void who_shares_a_core_as_it_was_configured(void **state)
     fixture_free(f);
 }
 
-static void calls_that_wait_are_answered_after_it(void **state)
+static void waiting_calls_are_answered_after_a_reconfiguration(void **state)
 {
     struct fixture *f = fixture_new(BEFORE);
     struct caller user = FIXTURE_USER;
@@ -218,7 +218,7 @@ static void calls_that_wait_are_answered_after_it(void **state)
 }
 
 /* The node was held by an ending job, and is no longer held according to the job's record. */
-static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
+static void returned_node_does_not_belong_to_its_former_job(void **state)
 {
     struct caller user = FIXTURE_USER;
     for (int restarted = 0; restarted < 2; restarted++) { /* before the node returns */
@@ -227,7 +227,7 @@ static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
         Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
         fixture_register(f, "n1", "i1");
         fixture_register(f, "n2", "i1");
-        id.job_id = (uint32_t)submit(f, 2, 4, NULL, NULL, 60, true);
+        id.job_id = (uint32_t)submit_job(f, 2, 4, NULL, NULL, 60, true);
         cancel.target = ids;
         cancel.n_target = 1;
         fixture_launched(f, "n1", id.job_id, 0);
@@ -238,7 +238,7 @@ static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
             fixture_restart(f);
         fixture_reconfigure(f, BEFORE EPILOG);
         fixture_register(f, "n1", "i1");
-        int64_t next = submit(f, 1, 4, "n1", NULL, 60, true);
+        int64_t next = submit_job(f, 1, 4, "n1", NULL, 60, true);
         assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__RUNNING);
         fixture_restart(f); /* the records are consistent */
         fixture_free(f);
@@ -248,13 +248,13 @@ static void a_node_that_comes_back_is_its_former_job_s_no_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_preview_changes_nothing),
-        cmocka_unit_test(what_is_said_is_done),
-        cmocka_unit_test(alternative_of_a_job_that_its_nodes_cannot_serve),
-        cmocka_unit_test(a_node_that_comes_back_is_its_former_job_s_no_more),
+        cmocka_unit_test(reconfiguration_preview_changes_nothing),
+        cmocka_unit_test(reconfiguration_does_what_the_preview_reports),
+        cmocka_unit_test(licence_alternative_does_not_save_a_job_without_nodes),
+        cmocka_unit_test(returned_node_does_not_belong_to_its_former_job),
         cmocka_unit_test(features_that_an_update_hides_are_reported),
-        cmocka_unit_test(who_shares_a_core_as_it_was_configured),
-        cmocka_unit_test(calls_that_wait_are_answered_after_it),
+        cmocka_unit_test(jobs_keep_a_shared_core_while_they_run),
+        cmocka_unit_test(waiting_calls_are_answered_after_a_reconfiguration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static struct fixture *make_fixture(void)
     return f;
 }
 
-static uint32_t run(struct fixture *f, bool requeue, const char *warning)
+static uint32_t run_job(struct fixture *f, bool requeue, const char *warning)
 {
     struct caller who = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -32,7 +32,7 @@ static uint32_t run(struct fixture *f, bool requeue, const char *warning)
     return (uint32_t)id;
 }
 
-static size_t signals(const struct fixture *f, uint32_t job)
+static size_t count_signals(const struct fixture *f, uint32_t job)
 {
     size_t count = 0;
     vec_foreach (&f->orders, o)
@@ -42,7 +42,7 @@ static size_t signals(const struct fixture *f, uint32_t job)
     return count;
 }
 
-static void nothing_runs(void **state)
+static void shutdown_without_jobs_is_immediate(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -50,7 +50,7 @@ static void nothing_runs(void **state)
     control_announce(f->control, 3600);
     fixture_turn(f);
     assert_true(control_may_shut_down(f->control));
-    assert_int_equal(fixture_state(f, run(f, true, NULL)), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_state(f, run_job(f, true, NULL)), PB__JOB_STATE__PENDING);
     control_announce(f->control, -1);
     fixture_turn(f);
     assert_false(control_may_shut_down(f->control));
@@ -58,10 +58,10 @@ static void nothing_runs(void **state)
     fixture_free(f);
 }
 
-static void jobs_have_until_then(void **state)
+static void jobs_run_until_the_announced_time(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t again = run(f, true, "USR1@60"), over = run(f, false, NULL);
+    uint32_t again = run_job(f, true, "USR1@60"), over = run_job(f, false, NULL);
     (void)state;
     fixture_launched(f, "n1", again, 0);
     fixture_launched(f, "n1", over, 0);
@@ -70,10 +70,10 @@ static void jobs_have_until_then(void **state)
     control_announce(f->control, 100);
     fixture_turn(f);
     fixture_pass(f, 39000);
-    assert_int_equal(signals(f, again), 0);
+    assert_int_equal(count_signals(f, again), 0);
     fixture_pass(f, 2000);
-    assert_int_equal(signals(f, again), 1);
-    assert_int_equal(signals(f, over), 0);
+    assert_int_equal(count_signals(f, again), 1);
+    assert_int_equal(count_signals(f, over), 0);
     fixture_pass(f, 58000);
     assert_int_equal(fixture_terminates(f, "n1", over), 0);
     assert_false(control_may_shut_down(f->control));
@@ -100,10 +100,10 @@ static void jobs_have_until_then(void **state)
     fixture_free(f);
 }
 
-static void grace_is_told_to_the_node(void **state)
+static void node_is_told_the_grace_time(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = run(f, false, NULL);
+    uint32_t id = run_job(f, false, NULL);
     size_t found = 0;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -128,10 +128,10 @@ static void grace_is_told_to_the_node(void **state)
 }
 
 /* A node that never answers does not delay the shutdown forever. */
-static void not_for_ever(void **state)
+static void unresponsive_node_does_not_delay_the_shutdown(void **state)
 {
     struct fixture *f = make_fixture();
-    run(f, true, NULL);
+    run_job(f, true, NULL);
     (void)state;
     control_announce(f->control, 10);
     fixture_turn(f);
@@ -144,10 +144,10 @@ static void not_for_ever(void **state)
     fixture_free(f);
 }
 
-static void called_off_in_time(void **state)
+static void cancelled_shutdown_lets_jobs_run(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = run(f, true, "USR1@60");
+    uint32_t id = run_job(f, true, "USR1@60");
     (void)state;
     fixture_launched(f, "n1", id, 0);
     fixture_turn(f);
@@ -158,7 +158,7 @@ static void called_off_in_time(void **state)
     fixture_turn(f);
     fixture_clear(f);
     fixture_pass(f, 200000);
-    assert_int_equal(signals(f, id), 0);
+    assert_int_equal(count_signals(f, id), 0);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
@@ -180,7 +180,7 @@ static void register_with(struct fixture *f, uint32_t job)
     control_node_register(f->control, "n1", &r);
 }
 
-static void restart(struct fixture *f, uint32_t job)
+static void restart_with_job(struct fixture *f, uint32_t job)
 {
     fixture_restart(f);
     register_with(f, job);
@@ -188,16 +188,16 @@ static void restart(struct fixture *f, uint32_t job)
     fixture_turn(f);
 }
 
-static void reboot(struct fixture *f)
+static void reboot_controller(struct fixture *f)
 {
     f->boot++;
     f->mono_ms = 5000;
     fixture_restart(f);
 }
 
-static uint32_t announced(struct fixture *f, int64_t in_sec, const char *warning)
+static uint32_t announce_shutdown(struct fixture *f, int64_t in_sec, const char *warning)
 {
-    uint32_t id = run(f, true, warning);
+    uint32_t id = run_job(f, true, warning);
     fixture_launched(f, "n1", id, 0);
     fixture_turn(f);
     control_announce(f->control, in_sec);
@@ -205,7 +205,7 @@ static uint32_t announced(struct fixture *f, int64_t in_sec, const char *warning
     return id;
 }
 
-static struct str *stored(struct fixture *f)
+static struct str *find_stored_record(struct fixture *f)
 {
     vec_foreach (&f->records, r)
         if (r->kind == RECORD_SHUTDOWN)
@@ -213,23 +213,23 @@ static struct str *stored(struct fixture *f)
     return NULL;
 }
 
-static void it_outlives_the_controller(void **state)
+static void announcement_survives_a_controller_restart(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = announced(f, 100, "USR1@60");
+    uint32_t id = announce_shutdown(f, 100, "USR1@60");
     (void)state;
     fixture_pass(f, 41000);
-    assert_int_equal(signals(f, id), 1);
+    assert_int_equal(count_signals(f, id), 1);
     f->wall_ms += 86400000; /* the clock is set */
-    restart(f, id);
+    restart_with_job(f, id);
     assert_true(control_is_announced(f->control));
-    assert_int_equal(fixture_state(f, run(f, true, NULL)), PB__JOB_STATE__PENDING);
+    assert_int_equal(fixture_state(f, run_job(f, true, NULL)), PB__JOB_STATE__PENDING);
     fixture_pass(f, 58000);
-    assert_int_equal(signals(f, id), 0); /* it was warned */
+    assert_int_equal(count_signals(f, id), 0); /* it was warned */
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     control_stop(f->control, false); /* of the controller only */
     fixture_turn(f);
-    restart(f, id);
+    restart_with_job(f, id);
     fixture_clear(f);
     fixture_pass(f, 1500);
     assert_int_equal(fixture_terminates(f, "n1", id), 1);
@@ -241,15 +241,15 @@ static void it_outlives_the_controller(void **state)
     fixture_free(f);
 }
 
-static void after_a_boot_by_the_wall_clock(void **state)
+static void announcement_follows_the_wall_clock_after_a_boot(void **state)
 {
     struct fixture *f = make_fixture();
     f->boot = 1;
-    uint32_t id = announced(f, 100, NULL);
+    uint32_t id = announce_shutdown(f, 100, NULL);
     (void)state;
     fixture_pass(f, 10000);
     f->wall_ms += 30000;
-    reboot(f);
+    reboot_controller(f);
     fixture_pass(f, 58000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
     f->wall_ms += 3600000; /* from now on this boot's clock counts */
@@ -260,15 +260,15 @@ static void after_a_boot_by_the_wall_clock(void **state)
     fixture_free(f);
 }
 
-static void what_has_passed_is_not_done_again(void **state)
+static void passed_shutdown_is_not_repeated_after_a_restart(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = announced(f, 10, NULL);
+    uint32_t id = announce_shutdown(f, 10, NULL);
     (void)state;
     fixture_pass(f, 11000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     fixture_pass(f, 20000);
-    restart(f, id);
+    restart_with_job(f, id);
     fixture_pass(f, 10000);
     assert_false(control_may_shut_down(f->control)); /* at most 35 s after its time */
     fixture_pass(f, 6000);
@@ -277,28 +277,28 @@ static void what_has_passed_is_not_done_again(void **state)
 }
 
 /* A time before the boot of the machine survives storing and restoring. */
-static void what_has_passed_long_ago(void **state)
+static void shutdown_time_before_the_boot_survives_a_restart(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = announced(f, 10, NULL);
+    uint32_t id = announce_shutdown(f, 10, NULL);
     (void)state;
     fixture_pass(f, 11000);
     f->wall_ms += 3600000;
-    reboot(f);
+    reboot_controller(f);
     fixture_restart(f);
     assert_true(control_is_announced(f->control));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     fixture_free(f);
 }
 
-static void jobs_have_their_grace_when_nobody_was_there(void **state)
+static void jobs_get_their_grace_time_if_the_controller_was_down(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = announced(f, 10, NULL);
+    uint32_t id = announce_shutdown(f, 10, NULL);
     (void)state;
     f->wall_ms += 600000;
     f->mono_ms += 600000;
-    restart(f, id);
+    restart_with_job(f, id);
     fixture_pass(f, 1000);
     assert_int_equal(fixture_terminates(f, "n1", id), 1);
     fixture_pass(f, 30000);
@@ -308,7 +308,7 @@ static void jobs_have_their_grace_when_nobody_was_there(void **state)
     fixture_free(f);
 }
 
-static void nodes_that_come_back_are_waited_for(void **state)
+static void shutdown_waits_for_returning_nodes(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -334,24 +334,24 @@ static void nodes_that_come_back_are_waited_for(void **state)
     fixture_free(f);
 }
 
-static void called_off_for_good(void **state)
+static void cancelled_shutdown_stays_cancelled(void **state)
 {
     struct fixture *f = make_fixture();
-    uint32_t id = announced(f, 100, NULL);
+    uint32_t id = announce_shutdown(f, 100, NULL);
     (void)state;
-    restart(f, id);
+    restart_with_job(f, id);
     control_announce(f->control, -1);
     fixture_turn(f);
-    assert_null(stored(f));
-    restart(f, id);
+    assert_null(find_stored_record(f));
+    restart_with_job(f, id);
     assert_false(control_is_announced(f->control));
     fixture_pass(f, 200000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
-    assert_int_equal(fixture_state(f, run(f, true, NULL)), PB__JOB_STATE__RUNNING);
+    assert_int_equal(fixture_state(f, run_job(f, true, NULL)), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
-static void a_bad_record_is_refused(void **state)
+static void invalid_shutdown_record_is_refused(void **state)
 {
     static const struct {
         int64_t at_sec, at_mono_ms;
@@ -387,19 +387,19 @@ static void a_bad_record_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_runs),
-        cmocka_unit_test(jobs_have_until_then),
-        cmocka_unit_test(grace_is_told_to_the_node),
-        cmocka_unit_test(not_for_ever),
-        cmocka_unit_test(called_off_in_time),
-        cmocka_unit_test(a_bad_record_is_refused),
-        cmocka_unit_test(it_outlives_the_controller),
-        cmocka_unit_test(after_a_boot_by_the_wall_clock),
-        cmocka_unit_test(what_has_passed_is_not_done_again),
-        cmocka_unit_test(what_has_passed_long_ago),
-        cmocka_unit_test(jobs_have_their_grace_when_nobody_was_there),
-        cmocka_unit_test(nodes_that_come_back_are_waited_for),
-        cmocka_unit_test(called_off_for_good),
+        cmocka_unit_test(shutdown_without_jobs_is_immediate),
+        cmocka_unit_test(jobs_run_until_the_announced_time),
+        cmocka_unit_test(node_is_told_the_grace_time),
+        cmocka_unit_test(unresponsive_node_does_not_delay_the_shutdown),
+        cmocka_unit_test(cancelled_shutdown_lets_jobs_run),
+        cmocka_unit_test(invalid_shutdown_record_is_refused),
+        cmocka_unit_test(announcement_survives_a_controller_restart),
+        cmocka_unit_test(announcement_follows_the_wall_clock_after_a_boot),
+        cmocka_unit_test(passed_shutdown_is_not_repeated_after_a_restart),
+        cmocka_unit_test(shutdown_time_before_the_boot_survives_a_restart),
+        cmocka_unit_test(jobs_get_their_grace_time_if_the_controller_was_down),
+        cmocka_unit_test(shutdown_waits_for_returning_nodes),
+        cmocka_unit_test(cancelled_shutdown_stays_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static struct fixture *make_fixture(void)
     return f;
 }
 
-static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, int64_t id)
 {
     return fixture_job(f, arena, (uint32_t)id)->live;
 }
@@ -123,14 +123,14 @@ static void a_refused_field_leaves_the_throttle(void **state)
     SET(&r, array_throttle, 5);
     SET(&set, nice, -1);
     assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
-    assert_int_equal(live(f, &arena, id)->array_throttle, 3);
+    assert_int_equal(get_live(f, &arena, id)->array_throttle, 3);
     SET(&set, nice, 1);
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_int_equal(live(f, &later, id)->array_throttle, 5);
+    assert_int_equal(get_live(f, &later, id)->array_throttle, 5);
     fixture_free(f);
 }
 
-static void a_running_job_takes_few_changes(void **state)
+static void running_job_accepts_few_changes(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -153,10 +153,10 @@ static void a_running_job_takes_few_changes(void **state)
     assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
     set.time_limit_sec = 0; /* unlimited */
     assert_int_equal(fixture_update_job(f, &user, &r), ERR_ACCESS);
-    assert_int_equal(live(f, &arena, id)->time_limit_sec, 100);
+    assert_int_equal(get_live(f, &arena, id)->time_limit_sec, 100);
     set.time_limit_sec = 50;
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_int_equal(live(f, &arena, id)->time_limit_sec, 50);
+    assert_int_equal(get_live(f, &arena, id)->time_limit_sec, 50);
     set.time_limit_sec = 200;
     assert_int_equal(fixture_update_job(f, &root, &r), 0);
     fixture_pass(f, 199 * 1000);
@@ -193,7 +193,7 @@ static void pending_jobs_change_and_start(void **state)
     fixture_free(f);
 }
 
-static void requeue_asks_whether_it_may(void **state)
+static void requeue_respects_the_requeue_option(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
@@ -210,15 +210,15 @@ static void requeue_asks_whether_it_may(void **state)
     r.job_id = (uint32_t)yes;
     r.has_hold = r.hold = true; /* scontrol requeuehold */
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    fixture_gone(f, live(f, &arena, yes)->nodes, (uint32_t)yes, 0);
-    const Pb__JobLive *after = live(f, &arena, yes);
+    fixture_gone(f, get_live(f, &arena, yes)->nodes, (uint32_t)yes, 0);
+    const Pb__JobLive *after = get_live(f, &arena, yes);
     assert_int_equal(after->state, PB__JOB_STATE__PENDING);
     assert_int_equal(after->restarts, 1);
     assert_string_equal(after->reason, "JobHeldUser");
     fixture_free(f);
 }
 
-static void the_hold_of_an_administrator_stays(void **state)
+static void hold_of_an_administrator_is_kept(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -262,7 +262,7 @@ static void node_changes_that_are_refused_change_nothing(void **state)
     fixture_free(f);
 }
 
-static void a_resumed_node_has_its_time_to_appear(void **state)
+static void resumed_node_may_register_within_its_timeout(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
@@ -277,7 +277,7 @@ static void a_resumed_node_has_its_time_to_appear(void **state)
     fixture_free(f);
 }
 
-static void an_acknowledged_drain_outlives_the_daemon(void **state)
+static void acknowledged_drain_survives_a_restart(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
@@ -293,7 +293,7 @@ static void an_acknowledged_drain_outlives_the_daemon(void **state)
 /* --- partitions --------------------------------------------------------------------------------
  */
 
-static Pb__PartRecord part(const char *name)
+static Pb__PartRecord make_part(const char *name)
 {
     Pb__PartRecord p = PB__PART_RECORD__INIT;
     p.name = (char *)name;
@@ -305,29 +305,29 @@ static void part_changes_that_are_refused_change_nothing(void **state)
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__PartRecord p = part("a");
+    Pb__PartRecord p = make_part("a");
     p.state = (char *)"DOWN";
     p.nodes = (char *)"n[1-9]";
     assert_int_equal(fixture_update_part(f, &p), ERR_NO_NODE);
-    p = part("a");
+    p = make_part("a");
     p.state = (char *)"SIDEWAYS";
     assert_int_equal(fixture_update_part(f, &p), ERR_PARSE);
-    p = part("a");
+    p = make_part("a");
     p.state = (char *)"DOWN";
     p.has_min_nodes = p.has_max_nodes = true;
     p.min_nodes = 3;
     p.max_nodes = 2;
     assert_int_equal(fixture_update_part(f, &p), ERR_RANGE);
-    p = part("a");
+    p = make_part("a");
     p.state = (char *)"DOWN";
     p.share = (char *)"YES:0";
     assert_int_equal(fixture_update_part(f, &p), ERR_PARSE);
-    p = part("a");
+    p = make_part("a");
     p.state = (char *)"DOWN";
     p.allow_qos = (char *)"x";
     assert_int_equal(fixture_update_part(f, &p), ERR_CANNOT_UPDATE);
     assert_non_null(strstr(fixture_text(f, f->last_call), "AllowQos"));
-    p = part("z");
+    p = make_part("z");
     assert_int_equal(fixture_update_part(f, &p), ERR_NO_PARTITION);
     const Pb__PartRecord *now = fixture_part(f, &arena, "a");
     assert_string_equal(now->state, "UP");
@@ -335,21 +335,21 @@ static void part_changes_that_are_refused_change_nothing(void **state)
     fixture_free(f);
 }
 
-static void a_change_outlives_restart_and_reconfiguration(void **state)
+static void change_survives_restart_and_reconfiguration(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__PartRecord p = part("a");
+    Pb__PartRecord p = make_part("a");
     p.state = (char *)"DRAIN";
     p.nodes = (char *)"n[1-2]";
     p.allow_groups = (char *)"ann,others";
     assert_int_equal(fixture_update_part(f, &p), 0);
-    p = part("a");
+    p = make_part("a");
     p.has_max_time_sec = true;
     p.max_time_sec = 120;
     assert_int_equal(fixture_update_part(f, &p), 0);
-    p = part("b");
+    p = make_part("b");
     p.has_is_default = p.is_default = true;
     assert_int_equal(fixture_update_part(f, &p), 0);
     for (int round = 0; round < 3; round++) {
@@ -368,7 +368,7 @@ static void a_change_outlives_restart_and_reconfiguration(void **state)
     fixture_free(f);
 }
 
-static int part_request(struct fixture *f, const Pb__PartRecord *set, bool create)
+static int request_part(struct fixture *f, const Pb__PartRecord *set, bool create)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__PartUpdate r = PB__PART_UPDATE__INIT;
@@ -394,7 +394,7 @@ static void edit_file(const struct fixture *f, const char *lines)
 }
 
 /* slurm.conf(5), ReconfigFlags: the values in memory are kept, also where the file was edited. */
-static void a_reconfiguration_keeps_what_scontrol_set_over_edits_of_the_file(void **state)
+static void keep_part_info_prefers_scontrol_changes_to_file_edits(void **state)
 {
     static const struct {
         const char *lines;
@@ -412,14 +412,14 @@ static void a_reconfiguration_keeps_what_scontrol_set_over_edits_of_the_file(voi
         struct fixture *f = make_fixture();
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        Pb__PartRecord p = part("a"), new = part("new");
+        Pb__PartRecord p = make_part("a"), new = make_part("new");
         p.state = (char *)"DOWN";
         new.state = (char *)"INACTIVE";
         p.has_max_time_sec = new.has_max_time_sec = true;
         p.max_time_sec = 120;
         new.max_time_sec = 180;
         assert_int_equal(fixture_update_part(f, &p), 0);
-        assert_int_equal(part_request(f, &new, true), 0);
+        assert_int_equal(request_part(f, &new, true), 0);
         assert_non_null(strstr(fixture_reread(f, cases[i].lines, true), cases[i].said));
         assert_int_equal(fixture_part(f, &arena, "a")->max_time_sec, 120);
         assert_non_null(strstr(fixture_reread(f, cases[i].lines, false), cases[i].said));
@@ -446,7 +446,7 @@ static void an_edited_field_of_the_file_wins_at_a_restart(void **state)
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__PartRecord p = part("a");
+    Pb__PartRecord p = make_part("a");
     p.state = (char *)"DOWN";
     p.has_max_time_sec = true;
     p.max_time_sec = 120;
@@ -463,63 +463,64 @@ static void an_edited_field_of_the_file_wins_at_a_restart(void **state)
     fixture_free(f);
 }
 
-static void partitions_come_and_go(void **state)
+static void partitions_are_created_and_deleted(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__PartRecord p = part("a");
-    assert_int_equal(part_request(f, &p, true), ERR_PART_EXISTS);
-    p = part("x y");
-    assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    Pb__PartRecord p = make_part("a");
+    assert_int_equal(request_part(f, &p, true), ERR_PART_EXISTS);
+    p = make_part("x y");
+    assert_int_equal(request_part(f, &p, true), ERR_PARSE);
     static const char *const no_names[] = {"", "DEFAULT", "default", "a#b", "a\"b", "a\\", "a\x1b"};
     for (size_t i = 0; i < sizeof no_names / sizeof no_names[0]; i++) {
-        p = part(no_names[i]);
-        assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+        p = make_part(no_names[i]);
+        assert_int_equal(request_part(f, &p, true), ERR_PARSE);
     }
-    p = part("new");
+    p = make_part("new");
     p.nodes = (char *)"n9";
-    assert_int_equal(part_request(f, &p, true), ERR_NO_NODE);
+    assert_int_equal(request_part(f, &p, true), ERR_NO_NODE);
     p.nodes = NULL;
     p.allow_groups = (char *)"adm,a\"b";
-    assert_int_equal(part_request(f, &p, true), ERR_PARSE);
+    assert_int_equal(request_part(f, &p, true), ERR_PARSE);
     p.allow_groups = NULL;
     p.has_priority_tier = true;
     p.priority_tier = 65534;
-    assert_int_equal(part_request(f, &p, true), ERR_RANGE);
+    assert_int_equal(request_part(f, &p, true), ERR_RANGE);
     p.has_priority_tier = false;
     assert_null(fixture_part(f, &arena, "new"));
-    assert_int_equal(part_request(f, &p, false), ERR_NO_PARTITION);
+    assert_int_equal(request_part(f, &p, false), ERR_NO_PARTITION);
     p.nodes = (char *)"n[1-2]";
-    assert_int_equal(part_request(f, &p, true), 0);
+    assert_int_equal(request_part(f, &p, true), 0);
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     spec.partition = (char *)"new";
     int64_t id = fixture_submit(f, &user, &spec);
-    assert_string_equal(live(f, &arena, id)->nodes, "n1");
-    p = part("b");
-    assert_int_equal(part_request(f, &p, false), 0);
+    assert_string_equal(get_live(f, &arena, id)->nodes, "n1");
+    p = make_part("b");
+    assert_int_equal(request_part(f, &p, false), 0);
     p.nodes = (char *)"n9"; /* in vain: it stays removed */
-    assert_int_equal(part_request(f, &p, true), ERR_NO_NODE);
+    assert_int_equal(request_part(f, &p, true), ERR_NO_NODE);
     for (int round = 0; round < 3; round++) {
         assert_string_equal(fixture_part(f, &arena, "new")->nodes, "n[1-2]");
         assert_string_equal(fixture_part(f, &arena, "new")->state, "UP");
         assert_null(fixture_part(f, &arena, "b"));
-        assert_string_equal(live(f, &arena, id)->partition, "new");
+        assert_string_equal(get_live(f, &arena, id)->partition, "new");
         if (round == 0)
             fixture_restart(f);
         else if (round == 1)
             fixture_reconfigure(f, NODES PARTS KEEP "SelectTypeParameters=CR_Core_Memory");
     }
-    p = part("new");
-    assert_int_equal(part_request(f, &p, false), ERR_PART_IN_USE);
+    p = make_part("new");
+    assert_int_equal(request_part(f, &p, false), ERR_PART_IN_USE);
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    assert_int_equal(part_request(f, &p, false), 0);
-    assert_string_equal(live(f, &arena, id)->partition, "new"); /* the ended job keeps its name */
+    assert_int_equal(request_part(f, &p, false), 0);
+    assert_string_equal(get_live(f, &arena, id)->partition,
+                        "new"); /* the ended job keeps its name */
     fixture_restart(f);
     assert_null(fixture_part(f, &arena, "new"));
-    assert_string_equal(live(f, &arena, id)->partition, "new");
+    assert_string_equal(get_live(f, &arena, id)->partition, "new");
     /* A line that was edited since is there again. */
     fixture_reconfigure(f, NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\n"
                                  "PartitionName=b Nodes=n[2-4]\n" KEEP
@@ -535,7 +536,7 @@ struct part_then { /* NULL: the partition does not exist */
 
 /* What scontrol has changed, created and removed is as slurm.conf(5) says after a reconfiguration,
  * and after a restart behind it. A restart alone, and another node, change nothing. */
-static void a_reconfiguration_keeps_what_its_flags_say(void **state)
+static void reconfig_flags_decide_which_changes_are_kept(void **state)
 {
     static const struct {
         const char *flags;
@@ -552,15 +553,15 @@ static void a_reconfiguration_keeps_what_its_flags_say(void **state)
         struct fixture *f = fixture_new(lines);
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        Pb__PartRecord p = part("a"), new = part("new"), removed = part("b");
+        Pb__PartRecord p = make_part("a"), new = make_part("new"), removed = make_part("b");
         p.state = (char *)"DRAIN";
         p.has_max_time_sec = true;
         p.max_time_sec = 120;
         new.state = (char *)"DOWN";
         new.nodes = (char *)"n1";
         assert_int_equal(fixture_update_part(f, &p), 0);
-        assert_int_equal(part_request(f, &new, true), 0);
-        assert_int_equal(part_request(f, &removed, false), 0);
+        assert_int_equal(request_part(f, &new, true), 0);
+        assert_int_equal(request_part(f, &removed, false), 0);
         struct part_then before = {"DRAIN", "DOWN", NULL, 120};
         for (int round = 0; round < 3; round++) {
             const struct part_then *then = round == 0 ? &before : &cases[i].then;
@@ -582,7 +583,7 @@ static void a_reconfiguration_keeps_what_its_flags_say(void **state)
 }
 
 /* Whose partition left the file: it waits, and can be given another. */
-static void a_job_outlives_its_partition(void **state)
+static void job_of_a_removed_partition_can_be_moved(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
@@ -605,17 +606,17 @@ static void a_job_outlives_its_partition(void **state)
     set.partition = (char *)"a";
     r.has_hold = true;
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_string_equal(live(f, &arena, id)->partition, "a");
+    assert_string_equal(get_live(f, &arena, id)->partition, "a");
     fixture_free(f);
 }
 
-static void limits_of_a_partition_hold(void **state)
+static void partition_limits_are_enforced(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__PartRecord p = part("a");
+    Pb__PartRecord p = make_part("a");
     p.has_max_cpus_per_node = p.has_max_mem_per_cpu_mib = p.has_disable_root = true;
     p.max_cpus_per_node = 3;
     p.max_mem_per_cpu_mib = 500;
@@ -640,8 +641,8 @@ static void limits_of_a_partition_hold(void **state)
     spec.mem_per_cpu_mib = 1500;
     spec.req_nodes = (char *)"n2";
     int64_t id = fixture_submit(f, &user, &spec);
-    assert_int_equal(live(f, &arena, id)->num_cpus, 3);
-    assert_int_equal(live(f, &arena, id)->mem_mib, 1500);
+    assert_int_equal(get_live(f, &arena, id)->num_cpus, 3);
+    assert_int_equal(get_live(f, &arena, id)->mem_mib, 1500);
     fixture_free(f);
 }
 
@@ -687,7 +688,7 @@ static void node_lists_are_sorted(void **state)
     }
 }
 
-static void the_least_time_is_within_the_limit(void **state)
+static void minimum_time_is_within_the_time_limit(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
@@ -724,7 +725,7 @@ static void over_time_limit_is_granted(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
-    Pb__PartRecord p = part("a");
+    Pb__PartRecord p = make_part("a");
     p.has_over_time_limit_sec = true;
     p.over_time_limit_sec = 120;
     assert_int_equal(fixture_update_part(f, &p), 0);
@@ -746,23 +747,23 @@ int main(void)
         cmocka_unit_test(job_changes_that_are_refused_change_nothing),
         cmocka_unit_test(a_refused_hold_leaves_the_other_fields),
         cmocka_unit_test(a_refused_field_leaves_the_throttle),
-        cmocka_unit_test(a_running_job_takes_few_changes),
+        cmocka_unit_test(running_job_accepts_few_changes),
         cmocka_unit_test(pending_jobs_change_and_start),
-        cmocka_unit_test(requeue_asks_whether_it_may),
-        cmocka_unit_test(the_hold_of_an_administrator_stays),
+        cmocka_unit_test(requeue_respects_the_requeue_option),
+        cmocka_unit_test(hold_of_an_administrator_is_kept),
         cmocka_unit_test(node_changes_that_are_refused_change_nothing),
-        cmocka_unit_test(a_resumed_node_has_its_time_to_appear),
-        cmocka_unit_test(an_acknowledged_drain_outlives_the_daemon),
+        cmocka_unit_test(resumed_node_may_register_within_its_timeout),
+        cmocka_unit_test(acknowledged_drain_survives_a_restart),
         cmocka_unit_test(part_changes_that_are_refused_change_nothing),
-        cmocka_unit_test(a_change_outlives_restart_and_reconfiguration),
-        cmocka_unit_test(a_reconfiguration_keeps_what_scontrol_set_over_edits_of_the_file),
+        cmocka_unit_test(change_survives_restart_and_reconfiguration),
+        cmocka_unit_test(keep_part_info_prefers_scontrol_changes_to_file_edits),
         cmocka_unit_test(an_edited_field_of_the_file_wins_at_a_restart),
-        cmocka_unit_test(a_reconfiguration_keeps_what_its_flags_say),
-        cmocka_unit_test(partitions_come_and_go),
-        cmocka_unit_test(a_job_outlives_its_partition),
-        cmocka_unit_test(limits_of_a_partition_hold),
+        cmocka_unit_test(reconfig_flags_decide_which_changes_are_kept),
+        cmocka_unit_test(partitions_are_created_and_deleted),
+        cmocka_unit_test(job_of_a_removed_partition_can_be_moved),
+        cmocka_unit_test(partition_limits_are_enforced),
         cmocka_unit_test(node_lists_are_sorted),
-        cmocka_unit_test(the_least_time_is_within_the_limit),
+        cmocka_unit_test(minimum_time_is_within_the_time_limit),
         cmocka_unit_test(over_time_limit_is_granted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,19 +61,19 @@ static void register_with(struct fixture *f, const char *node, uint32_t job)
     fixture_turn(f);
 }
 
-static int cancel(struct fixture *f, const struct caller *who, uint32_t job, int signal)
+static int cancel_job(struct fixture *f, const struct caller *who, uint32_t job, int signal)
 {
     return fixture_cancel(f, who, job, NULL, signal);
 }
 
-static const char *reason_of(struct fixture *f, struct arena *arena, const char *node, bool *drain)
+static const char *get_reason(struct fixture *f, struct arena *arena, const char *node, bool *drain)
 {
     const Pb__NodeRecord *n = fixture_node(f, arena, node);
     *drain = n->has_drain && n->drain;
     return n->reason ? n->reason : "";
 }
 
-static struct fixture *running(uint32_t *job)
+static struct fixture *make_running_job(uint32_t *job)
 {
     struct fixture *f = fixture_new(LINES);
     fixture_register(f, "n1", "a");
@@ -85,10 +85,10 @@ static struct fixture *running(uint32_t *job)
     return f;
 }
 
-static void a_running_job_runs_on(void **state)
+static void running_job_with_a_damaged_record_continues(void **state)
 {
     uint32_t job;
-    struct fixture *f = running(&job);
+    struct fixture *f = make_running_job(&job);
     _cleanup_arena_ struct arena arena;
     bool drain;
     (void)state;
@@ -102,13 +102,13 @@ static void a_running_job_runs_on(void **state)
             fixture_clear(f);
             register_with(f, "n1", job);
             assert_int_equal(fixture_terminates(f, "n1", job), 0);
-            assert_non_null(strstr(reason_of(f, &arena, "n1", &drain), "set aside"));
+            assert_non_null(strstr(get_reason(f, &arena, "n1", &drain), "set aside"));
             assert_true(drain);
         }
         int64_t other = fixture_submit(f, &FIXTURE_USER, NULL);
         assert_true(other > job);
         assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
-        assert_int_equal(cancel(f, &FIXTURE_ROOT, (uint32_t)other, 0), 0);
+        assert_int_equal(cancel_job(f, &FIXTURE_ROOT, (uint32_t)other, 0), 0);
     }
 
     /* It ends by itself: the leftovers are cleaned up, and the node is usable again. */
@@ -120,16 +120,16 @@ static void a_running_job_runs_on(void **state)
     assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__PENDING);
     fixture_gone(f, "n1", job, 0);
     fixture_turn(f);
-    reason_of(f, &arena, "n1", &drain);
+    get_reason(f, &arena, "n1", &drain);
     assert_false(drain);
     assert_int_equal(fixture_state(f, (uint32_t)next), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
-static void an_operator_ends_it(void **state)
+static void operator_ends_a_job_with_a_damaged_record(void **state)
 {
     uint32_t job;
-    struct fixture *f = running(&job);
+    struct fixture *f = make_running_job(&job);
     _cleanup_arena_ struct arena arena;
     bool drain;
     (void)state;
@@ -137,13 +137,13 @@ static void an_operator_ends_it(void **state)
     const struct aside_row row = {RECORD_JOB, job, NULL};
     restart_without(f, &row, false);
     register_with(f, "n1", job);
-    assert_int_equal(cancel(f, &FIXTURE_USER, job, 0), ERR_ACCESS); /* its owner is unknown */
-    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 10), ERR_NO_JOB);
-    assert_int_equal(cancel(f, &FIXTURE_ROOT, job + 1, 0), ERR_NO_JOB);
+    assert_int_equal(cancel_job(f, &FIXTURE_USER, job, 0), ERR_ACCESS); /* its owner is unknown */
+    assert_int_equal(cancel_job(f, &FIXTURE_ROOT, job, 10), ERR_NO_JOB);
+    assert_int_equal(cancel_job(f, &FIXTURE_ROOT, job + 1, 0), ERR_NO_JOB);
     fixture_clear(f);
-    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), 0);
+    assert_int_equal(cancel_job(f, &FIXTURE_ROOT, job, 0), 0);
     assert_int_equal(fixture_terminates(f, "n1", job), 1);
-    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), ERR_NO_JOB);
+    assert_int_equal(cancel_job(f, &FIXTURE_ROOT, job, 0), ERR_NO_JOB);
 
     restart_without(f, &row, true); /* the cancellation is stored */
     fixture_clear(f);
@@ -151,16 +151,16 @@ static void an_operator_ends_it(void **state)
     assert_true(fixture_terminates(f, "n1", job) >= 1);
     fixture_gone(f, "n1", job, 0);
     fixture_turn(f);
-    reason_of(f, &arena, "n1", &drain);
+    get_reason(f, &arena, "n1", &drain);
     assert_false(drain);
     fixture_free(f);
 }
 
 /* A reason set by an administrator stays. */
-static void another_reason_stays(void **state)
+static void reason_of_an_administrator_is_kept(void **state)
 {
     uint32_t job;
-    struct fixture *f = running(&job);
+    struct fixture *f = make_running_job(&job);
     _cleanup_arena_ struct arena arena;
     bool drain;
     (void)state;
@@ -169,14 +169,14 @@ static void another_reason_stays(void **state)
     restart_without(f, &row, false);
     assert_int_equal(fixture_update_node(f, "n1", "DRAIN", "fan"), 0);
     register_with(f, "n1", job);
-    assert_int_equal(cancel(f, &FIXTURE_ROOT, job, 0), 0);
+    assert_int_equal(cancel_job(f, &FIXTURE_ROOT, job, 0), 0);
     fixture_gone(f, "n1", job, 0);
-    assert_string_equal(reason_of(f, &arena, "n1", &drain), "fan");
+    assert_string_equal(get_reason(f, &arena, "n1", &drain), "fan");
     assert_true(drain);
     fixture_free(f);
 }
 
-static void ids_are_not_given_again(void **state)
+static void ids_of_damaged_records_are_not_reused(void **state)
 {
     struct fixture *f = fixture_new(LINES "FirstJobId=10\nMaxJobId=20\n");
     (void)state;
@@ -186,7 +186,7 @@ static void ids_are_not_given_again(void **state)
     for (int i = 0; i < 2; i++) {
         for (uint32_t id = 10; id <= 20; id++)
             if (id != 12)
-                cancel(f, &FIXTURE_ROOT, id, 0);
+                cancel_job(f, &FIXTURE_ROOT, id, 0);
         fixture_pass(f, 400000); /* MinJobAge: they are purged */
         for (int n = 0; n < 8; n++)
             assert_int_not_equal(fixture_submit(f, &FIXTURE_USER, NULL), 12);
@@ -195,7 +195,7 @@ static void ids_are_not_given_again(void **state)
 }
 
 /* It may have been drained, and its reason is lost: nothing starts there before a check. */
-static void a_node_is_drained(void **state)
+static void node_with_a_damaged_record_is_drained(void **state)
 {
     struct fixture *f = fixture_new(LINES);
     _cleanup_arena_ struct arena arena;
@@ -204,17 +204,18 @@ static void a_node_is_drained(void **state)
     arena_init(&arena, 0);
     assert_int_equal(fixture_update_node(f, "n1", "DRAIN", "fan"), 0);
     restart_without(f, &(struct aside_row){RECORD_NODE, 0, "n1"}, false);
-    assert_string_equal(reason_of(f, &arena, "n1", &drain), "Its record was damaged and set aside");
+    assert_string_equal(get_reason(f, &arena, "n1", &drain),
+                        "Its record was damaged and set aside");
     assert_true(drain);
     assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
     restart_without(f, &(struct aside_row){RECORD_NODE, 0, "nobody"}, false);
     control_set_aside(f->control, RECORD_NODE, 0, "n1", true);
-    reason_of(f, &arena, "n1", &drain);
+    get_reason(f, &arena, "n1", &drain);
     assert_false(drain); /* only once */
     fixture_free(f);
 }
 
-static void a_partition_is_down(void **state)
+static void partition_with_a_damaged_record_is_down(void **state)
 {
     struct fixture *f = fixture_new(LINES);
     Pb__PartRecord set = PB__PART_RECORD__INIT;
@@ -238,7 +239,7 @@ static void a_partition_is_down(void **state)
 }
 
 /* Without RECORD_META: far above all known ids. */
-static void lost_meta_is_replaced(void **state)
+static void lost_metadata_is_replaced(void **state)
 {
     static const struct aside_row job = {RECORD_JOB, 3, NULL}, meta = {RECORD_META, 0, NULL};
     struct fixture *f = fixture_new(LINES);
@@ -277,10 +278,13 @@ static void lost_meta_is_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_running_job_runs_on), cmocka_unit_test(an_operator_ends_it),
-        cmocka_unit_test(another_reason_stays),  cmocka_unit_test(ids_are_not_given_again),
-        cmocka_unit_test(a_node_is_drained),     cmocka_unit_test(a_partition_is_down),
-        cmocka_unit_test(lost_meta_is_replaced),
+        cmocka_unit_test(running_job_with_a_damaged_record_continues),
+        cmocka_unit_test(operator_ends_a_job_with_a_damaged_record),
+        cmocka_unit_test(reason_of_an_administrator_is_kept),
+        cmocka_unit_test(ids_of_damaged_records_are_not_reused),
+        cmocka_unit_test(node_with_a_damaged_record_is_drained),
+        cmocka_unit_test(partition_with_a_damaged_record_is_down),
+        cmocka_unit_test(lost_metadata_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

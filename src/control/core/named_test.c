@@ -13,7 +13,7 @@
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"
 #define NONE (-1) /* no offset */
 
-static Pb__JobSpec wanting(uint32_t cpus)
+static Pb__JobSpec make_spec(uint32_t cpus)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
@@ -24,20 +24,20 @@ static Pb__JobSpec wanting(uint32_t cpus)
 }
 
 /* Submits three components, which run, or wait because all nodes are in use. */
-static uint32_t submit(struct fixture *f)
+static uint32_t submit_set(struct fixture *f)
 {
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(4), wanting(4), wanting(4)};
+    Pb__JobSpec specs[] = {make_spec(4), make_spec(4), make_spec(4)};
     return (uint32_t)fixture_submit_set(f, &user, specs, 3);
 }
 
 static uint32_t submit_waiting(struct fixture *f)
 {
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec all = wanting(4);
+    Pb__JobSpec all = make_spec(4);
     all.min_nodes = all.max_nodes = all.num_tasks = 4;
     fixture_submit(f, &user, &all);
-    return submit(f);
+    return submit_set(f);
 }
 
 static Pb__StepId make_id(uint32_t job_id, int offset)
@@ -81,7 +81,7 @@ static bool is_limited(const Pb__JobLive *live)
     return live->time_limit_sec == 600;
 }
 
-static int update(struct fixture *f, Pb__JobUpdate *r, uint32_t job_id, int offset)
+static int update_job(struct fixture *f, Pb__JobUpdate *r, uint32_t job_id, int offset)
 {
     struct caller user = FIXTURE_USER;
     r->job_id = job_id;
@@ -90,38 +90,38 @@ static int update(struct fixture *f, Pb__JobUpdate *r, uint32_t job_id, int offs
     return fixture_update_job(f, &user, r);
 }
 
-static int hold(struct fixture *f, uint32_t job_id, int offset, bool wanted)
+static int hold_job(struct fixture *f, uint32_t job_id, int offset, bool wanted)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.has_hold = true;
     r.hold = wanted;
-    return update(f, &r, job_id, offset);
+    return update_job(f, &r, job_id, offset);
 }
 
-static int limit(struct fixture *f, uint32_t job_id, int offset, int64_t sec)
+static int limit_job(struct fixture *f, uint32_t job_id, int offset, int64_t sec)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     set.has_time_limit_sec = true;
     set.time_limit_sec = sec;
     r.set = &set;
-    return update(f, &r, job_id, offset);
+    return update_job(f, &r, job_id, offset);
 }
 
 /* HET-37, HET-48, HET-49: the leader's id names all components, an offset or a component's own id
  * one. */
-static void an_update_is_for_all_or_one(void **state)
+static void update_applies_to_all_components_or_one(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     uint32_t id = submit_waiting(f);
     (void)state;
-    assert_int_equal(limit(f, id, 2, 600), 0);
+    assert_int_equal(limit_job(f, id, 2, 600), 0);
     expect_which(f, id, is_limited, "2");
-    assert_int_equal(limit(f, id + 1, NONE, 600), 0);
+    assert_int_equal(limit_job(f, id + 1, NONE, 600), 0);
     expect_which(f, id, is_limited, "1 2");
-    assert_int_equal(limit(f, id, 0, 600), 0);
+    assert_int_equal(limit_job(f, id, 0, 600), 0);
     expect_which(f, id, is_limited, "0 1 2");
-    assert_int_equal(limit(f, id, NONE, 300), 0);
+    assert_int_equal(limit_job(f, id, NONE, 300), 0);
     expect_which(f, id, is_limited, "");
     fixture_free(f);
 }
@@ -136,8 +136,8 @@ static void components_send_no_mail(void **state)
     (void)state;
     set.mail_type = (char *)"ALL";
     r.set = &set;
-    assert_int_equal(update(f, &r, id, NONE), 0);
-    assert_int_equal(update(f, &r, id, 1), 0);
+    assert_int_equal(update_job(f, &r, id, NONE), 0);
+    assert_int_equal(update_job(f, &r, id, 1), 0);
     for (uint32_t i = 0; i < 3; i++) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
@@ -147,7 +147,7 @@ static void components_send_no_mail(void **state)
     fixture_free(f);
 }
 
-static void a_wrong_offset_is_refused_with_what_there_is(void **state)
+static void refused_offset_lists_the_existing_offsets(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     struct caller user = FIXTURE_USER, other = {.uid = 77, .gid = 77};
@@ -168,10 +168,10 @@ static void a_wrong_offset_is_refused_with_what_there_is(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[128] = "Invalid job id specified: ";
         snprintf(text + strlen(text), sizeof text - strlen(text), rows[i].text, rows[i].id);
-        assert_int_equal(update(f, &r, rows[i].id, rows[i].offset), ERR_NO_JOB);
+        assert_int_equal(update_job(f, &r, rows[i].id, rows[i].offset), ERR_NO_JOB);
         assert_string_equal(fixture_text(f, f->last_call), text);
     }
-    assert_int_equal(update(f, &r, 99, 0), ERR_NO_JOB);
+    assert_int_equal(update_job(f, &r, 99, 0), ERR_NO_JOB);
     r.job_id = id; /* ownership is checked first */
     r.has_set_offset = true;
     r.set_offset = 7;
@@ -190,22 +190,22 @@ static void hold_and_release_follow_whole_hetjob(void **state)
         snprintf(conf, sizeof conf, "%s%s", CONF, words[whole]);
         struct fixture *f = fixture_new_up(conf, 4);
         uint32_t id = submit_waiting(f);
-        assert_int_equal(hold(f, id + 1, NONE, true), 0);
+        assert_int_equal(hold_job(f, id + 1, NONE, true), 0);
         expect_which(f, id, is_held, whole ? "0 1 2" : "1");
-        assert_int_equal(hold(f, id, 1, false), 0);
+        assert_int_equal(hold_job(f, id, 1, false), 0);
         expect_which(f, id, is_held, whole ? "0 2" : "");
-        assert_int_equal(hold(f, id, NONE, true), 0);
-        assert_int_equal(hold(f, id + 2, NONE, false), 0);
+        assert_int_equal(hold_job(f, id, NONE, true), 0);
+        assert_int_equal(hold_job(f, id + 2, NONE, false), 0);
         expect_which(f, id, is_held, whole ? "" : "0 1");
-        assert_int_equal(hold(f, id, NONE, false), 0);
+        assert_int_equal(hold_job(f, id, NONE, false), 0);
         expect_which(f, id, is_held, "");
-        assert_int_equal(limit(f, id + 1, NONE, 600), 0); /* no other update */
+        assert_int_equal(limit_job(f, id + 1, NONE, 600), 0); /* no other update */
         expect_which(f, id, is_limited, "1");
         fixture_free(f);
     }
 }
 
-static int cancel(struct fixture *f, uint32_t job_id, int offset, char **text)
+static int cancel_job(struct fixture *f, uint32_t job_id, int offset, char **text)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
@@ -236,25 +236,25 @@ static int cancel(struct fixture *f, uint32_t job_id, int offset, char **text)
 static void components_are_cancelled_alone(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
-    uint32_t id = submit(f);
+    uint32_t id = submit_set(f);
     char *text;
     (void)state;
-    assert_int_equal(cancel(f, id, 1, &text), 0);
+    assert_int_equal(cancel_job(f, id, 1, &text), 0);
     expect_which(f, id, is_cancelled, "1");
-    assert_int_equal(cancel(f, id + 2, NONE, &text), 0);
+    assert_int_equal(cancel_job(f, id + 2, NONE, &text), 0);
     expect_which(f, id, is_cancelled, "1 2");
-    assert_int_equal(cancel(f, id, 9, &text), ERR_NO_JOB);
+    assert_int_equal(cancel_job(f, id, 9, &text), ERR_NO_JOB);
     assert_string_equal(text, "Invalid job id specified: job 1 has components 0 to 2");
-    assert_int_equal(cancel(f, id, 0, &text), 0);
+    assert_int_equal(cancel_job(f, id, 0, &text), 0);
     expect_which(f, id, is_cancelled, "0 1 2");
     fixture_free(f);
     f = fixture_new_up(CONF, 4);
     id = submit_waiting(f);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(cancel(f, id, i, &text), ERR_NOT_WHOLE_SET);
+        assert_int_equal(cancel_job(f, id, i, &text), ERR_NOT_WHOLE_SET);
         expect_which(f, id, is_cancelled, "");
     }
-    assert_int_equal(cancel(f, id, NONE, &text), 0);
+    assert_int_equal(cancel_job(f, id, NONE, &text), 0);
     expect_which(f, id, is_cancelled, "0 1 2");
     fixture_free(f);
 }
@@ -262,17 +262,17 @@ static void components_are_cancelled_alone(void **state)
 static void cancelling_follows_whole_hetjob(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "SchedulerParameters=whole_hetjob\n", 4);
-    uint32_t id = submit(f);
+    uint32_t id = submit_set(f);
     char *text;
     (void)state;
-    assert_int_equal(cancel(f, id, 2, &text), 0);
+    assert_int_equal(cancel_job(f, id, 2, &text), 0);
     expect_which(f, id, is_cancelled, "2");
-    assert_int_equal(cancel(f, id + 1, NONE, &text), 0);
+    assert_int_equal(cancel_job(f, id + 1, NONE, &text), 0);
     expect_which(f, id, is_cancelled, "0 1 2");
     fixture_free(f);
     f = fixture_new_up(CONF "SchedulerParameters=whole_hetjob\n", 4);
     id = submit_waiting(f);
-    assert_int_equal(cancel(f, id + 1, NONE, &text), 0);
+    assert_int_equal(cancel_job(f, id + 1, NONE, &text), 0);
     expect_which(f, id, is_cancelled, "0 1 2");
     fixture_free(f);
 }
@@ -282,7 +282,7 @@ static void whole_operations_are_refused_for_a_component(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     struct caller root = FIXTURE_ROOT;
-    uint32_t id = submit(f);
+    uint32_t id = submit_set(f);
     (void)state;
     for (int i = 0; i < 4; i++) {
         Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
@@ -298,7 +298,8 @@ static void whole_operations_are_refused_for_a_component(void **state)
             assert_int_equal(fixture_code(f, f->last_call), ERR_NOT_WHOLE_SET);
             assert_non_null(strstr(fixture_text(f, f->last_call), "use the job id 1"));
         }
-        assert_int_equal(update(f, &requeue, suspend.job_id, i < 3 ? i : NONE), ERR_NOT_WHOLE_SET);
+        assert_int_equal(update_job(f, &requeue, suspend.job_id, i < 3 ? i : NONE),
+                         ERR_NOT_WHOLE_SET);
         assert_string_equal(fixture_text(f, f->last_call),
                             "Operation is only possible for a whole heterogeneous job: use the "
                             "job id 1");
@@ -346,7 +347,7 @@ static void expect_listed(struct fixture *f, uint32_t job_id, int offset, const 
 }
 
 /* HET-38. */
-static void listings_have_all_or_one(void **state)
+static void listing_shows_all_components_or_one(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "PriorityType=priority/multifactor\n", 4);
     uint32_t id = submit_waiting(f);
@@ -385,10 +386,10 @@ static void expect_steps(struct fixture *f, uint32_t job_id, int offset, const c
     str_done(&out);
 }
 
-static void steps_tell_their_component(void **state)
+static void listed_steps_name_their_component(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "PrologFlags=Contain\n", 4);
-    uint32_t id = submit(f);
+    uint32_t id = submit_set(f);
     (void)state;
     for (uint32_t i = 1; i <= 3; i++) {
         char node[4];
@@ -411,7 +412,7 @@ static void only_the_leader_has_a_script(void **state)
     struct err err = {0};
     uint32_t payload = 0, bytes;
     (void)state;
-    r.job_id = submit(f);
+    r.job_id = submit_set(f);
     assert_int_equal(control_may_read_script(f->control, &user, &r, &payload, &bytes, &err), 0);
     assert_int_equal(payload, r.job_id);
     r.has_set_offset = true;
@@ -444,12 +445,12 @@ static size_t count_triggers(struct fixture *f, uint32_t job_id, int offset)
     return count;
 }
 
-static void a_trigger_is_for_one_component(void **state)
+static void trigger_applies_to_one_component(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "SlurmctldParameters=allow_user_triggers\n", 4);
     struct caller user = FIXTURE_USER;
     Pb__TriggerRecord m = PB__TRIGGER_RECORD__INIT;
-    uint32_t id = submit(f);
+    uint32_t id = submit_set(f);
     (void)state;
     m.types = TRIGGER_FINI;
     m.program = (char *)"/bin/true";
@@ -471,7 +472,7 @@ static void a_trigger_is_for_one_component(void **state)
     fixture_free(f);
 }
 
-static uint32_t priority(struct fixture *f, uint32_t id)
+static uint32_t get_priority(struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -483,22 +484,22 @@ static void top_moves_the_named_components(void **state)
     struct fixture *f = fixture_new_up(CONF "PriorityType=priority/basic\n", 4);
     struct caller root = FIXTURE_ROOT;
     Pb__JobTop r = PB__JOB_TOP__INIT;
-    uint32_t first = submit_waiting(f), second = submit(f);
+    uint32_t first = submit_waiting(f), second = submit_set(f);
     Pb__StepId id = make_id(second, NONE), *ids = &id;
     (void)state;
     r.target = &ids;
     r.n_target = 1;
-    assert_true(priority(f, first) > priority(f, second));
+    assert_true(get_priority(f, first) > get_priority(f, second));
     control_job_top(f->control, ++f->last_call, &root, &r);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);
     for (uint32_t i = 0; i < 3; i++)
-        assert_true(priority(f, second + i) > priority(f, first));
+        assert_true(get_priority(f, second + i) > get_priority(f, first));
     id = make_id(first, 2);
     control_job_top(f->control, ++f->last_call, &root, &r);
     fixture_turn(f);
-    assert_true(priority(f, first + 2) > priority(f, second));
-    assert_true(priority(f, first) < priority(f, second));
+    assert_true(get_priority(f, first + 2) > get_priority(f, second));
+    assert_true(get_priority(f, first) < get_priority(f, second));
     id = make_id(first, 3);
     control_job_top(f->control, ++f->last_call, &root, &r);
     fixture_turn(f);
@@ -509,17 +510,17 @@ static void top_moves_the_named_components(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_update_is_for_all_or_one),
+        cmocka_unit_test(update_applies_to_all_components_or_one),
         cmocka_unit_test(components_send_no_mail),
-        cmocka_unit_test(a_wrong_offset_is_refused_with_what_there_is),
+        cmocka_unit_test(refused_offset_lists_the_existing_offsets),
         cmocka_unit_test(hold_and_release_follow_whole_hetjob),
         cmocka_unit_test(components_are_cancelled_alone),
         cmocka_unit_test(cancelling_follows_whole_hetjob),
         cmocka_unit_test(whole_operations_are_refused_for_a_component),
-        cmocka_unit_test(listings_have_all_or_one),
-        cmocka_unit_test(steps_tell_their_component),
+        cmocka_unit_test(listing_shows_all_components_or_one),
+        cmocka_unit_test(listed_steps_name_their_component),
         cmocka_unit_test(only_the_leader_has_a_script),
-        cmocka_unit_test(a_trigger_is_for_one_component),
+        cmocka_unit_test(trigger_applies_to_one_component),
         cmocka_unit_test(top_moves_the_named_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

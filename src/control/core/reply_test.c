@@ -15,14 +15,14 @@
 
 typedef void ask_fn(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id);
 
-static void alloc_wait(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_alloc_wait(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__AllocWait r = PB__ALLOC_WAIT__INIT;
     r.job_id = id;
     control_alloc_wait(f->control, call, who, &r);
 }
 
-static void alloc_info(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_alloc_info(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
     r.job_id = id;
@@ -36,7 +36,8 @@ static void wait_end(struct fixture *f, const struct caller *who, uint64_t call,
     control_job_wait_end(f->control, call, who, &r);
 }
 
-static void job_complete(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_complete(struct fixture *f, const struct caller *who, uint64_t call,
+                             uint32_t id)
 {
     Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
     r.job_id = id;
@@ -58,7 +59,7 @@ static void step_create(struct fixture *f, const struct caller *who, uint64_t ca
     control_step_create(f->control, call, who, &r);
 }
 
-static void cast_ask(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_cast(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__CastAsk r = PB__CAST_ASK__INIT;
     Pb__StepId step = PB__STEP_ID__INIT;
@@ -67,7 +68,7 @@ static void cast_ask(struct fixture *f, const struct caller *who, uint64_t call,
     control_cast_ask(f->control, call, who, &r);
 }
 
-static void job_notify(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_notify(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__JobNotify r = PB__JOB_NOTIFY__INIT;
     Pb__StepId step = PB__STEP_ID__INIT;
@@ -77,7 +78,7 @@ static void job_notify(struct fixture *f, const struct caller *who, uint64_t cal
     control_job_notify(f->control, call, who, &r);
 }
 
-static void job_top(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_top(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__JobTop r = PB__JOB_TOP__INIT;
     r.job_id = &id;
@@ -85,14 +86,14 @@ static void job_top(struct fixture *f, const struct caller *who, uint64_t call, 
     control_job_top(f->control, call, who, &r);
 }
 
-static void job_why(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_why(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__WhyRequest r = PB__WHY_REQUEST__INIT;
     r.job_id = id;
     control_job_why(f->control, call, who, &r);
 }
 
-static void job_update(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_update(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = id;
@@ -100,7 +101,7 @@ static void job_update(struct fixture *f, const struct caller *who, uint64_t cal
     control_job_update(f->control, call, who, &r);
 }
 
-static void job_signal(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_signal(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
@@ -126,8 +127,8 @@ static void wait_for(struct fixture *f, const struct caller *who, uint64_t call,
 }
 
 /* Returns the code, the text, and the packed reply with the job's id replaced by 0. */
-static void answer_of(struct fixture *f, ask_fn *ask, const struct caller *who, uint32_t id,
-                      struct str *out)
+static void get_answer(struct fixture *f, ask_fn *ask, const struct caller *who, uint32_t id,
+                       struct str *out)
 {
     uint64_t call = ++f->last_call;
 
@@ -145,7 +146,7 @@ static void answer_of(struct fixture *f, ask_fn *ask, const struct caller *who, 
     }
 }
 
-static void job_gates(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+static void ask_job_gates(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
 {
     Pb__StepId r = PB__STEP_ID__INIT;
     r.job_id = id;
@@ -153,10 +154,11 @@ static void job_gates(struct fixture *f, const struct caller *who, uint64_t call
 }
 
 static ask_fn *const questions[] = {
-    job_gates, alloc_wait, alloc_info, wait_end, job_complete, step_complete, step_create,
-    cast_ask,  job_notify, job_top,    job_why,  job_update,   job_signal,    wait_for};
+    ask_job_gates, ask_alloc_wait, ask_alloc_info, wait_end,       ask_job_complete,
+    step_complete, step_create,    ask_cast,       ask_job_notify, ask_job_top,
+    ask_job_why,   ask_job_update, ask_job_signal, wait_for};
 
-static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state)
+static void hidden_job_gets_the_reply_of_a_missing_job(void **state)
 {
     for (unsigned hidden = 0; hidden < 2; hidden++) {
         struct fixture *f = fixture_new_up(hidden ? LINES "PrivateData=jobs\n" : LINES, 1);
@@ -172,12 +174,12 @@ static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state
         for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
             for (size_t k = 0; k < 3; k++) {
                 _cleanup_str_ struct str one = STR_INIT, none = STR_INIT;
-                answer_of(f, questions[i], &other, jobs[k], &one);
-                answer_of(f, questions[i], &other, UNKNOWN, &none);
+                get_answer(f, questions[i], &other, jobs[k], &one);
+                get_answer(f, questions[i], &other, UNKNOWN, &none);
                 assert_true(one.len > 0);
                 if (hidden)
                     assert_string_equal(str_cstr(&one), str_cstr(&none));
-                else if (questions[i] != job_why || k == 1)
+                else if (questions[i] != ask_job_why || k == 1)
                     assert_string_not_equal(str_cstr(&one), str_cstr(&none));
             }
         Pb__JobIdRequest ask = PB__JOB_ID_REQUEST__INIT;
@@ -189,7 +191,7 @@ static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state
 }
 
 /* A user sees the user's own jobs in the rotation, and the partitions of these. */
-static void the_rotation_shows_nothing_of_others(void **state)
+static void private_rotation_hides_jobs_of_others(void **state)
 {
     static const char conf[] = "PreemptMode=GANG\nNodeName=n1 CPUs=1 RealMemory=4000\n"
                                "PartitionName=a Nodes=ALL Default=YES OverSubscribe=FORCE:4\n"
@@ -225,7 +227,7 @@ static void the_rotation_shows_nothing_of_others(void **state)
 }
 
 /* Listings, and the holders of a licence that a job waits for. */
-static void listings_show_nothing_of_others(void **state)
+static void private_listings_hide_jobs_of_others(void **state)
 {
     for (unsigned hidden = 0; hidden < 2; hidden++) {
         struct fixture *f =
@@ -276,9 +278,9 @@ static void listings_show_nothing_of_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listings_show_nothing_of_others),
-        cmocka_unit_test(the_rotation_shows_nothing_of_others),
-        cmocka_unit_test(a_hidden_job_is_answered_for_as_one_that_does_not_exist),
+        cmocka_unit_test(private_listings_hide_jobs_of_others),
+        cmocka_unit_test(private_rotation_hides_jobs_of_others),
+        cmocka_unit_test(hidden_job_gets_the_reply_of_a_missing_job),
     };
 
     return cmocka_run_group_tests_name("private", tests, NULL, NULL);

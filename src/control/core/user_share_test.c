@@ -16,7 +16,7 @@ static struct fixture *make_fixture(const char *lines)
 }
 
 /* Returns how many jobs of one element are accepted in a row, up to 'want'. */
-static unsigned submit(struct fixture *f, struct caller who, unsigned want)
+static unsigned submit_jobs(struct fixture *f, struct caller who, unsigned want)
 {
     for (unsigned i = 0; i < want; i++) {
         int64_t id = fixture_submit(f, &who, NULL);
@@ -34,7 +34,7 @@ static int64_t submit_array(struct fixture *f, struct caller who, const char *el
     return fixture_submit(f, &who, &s);
 }
 
-static void cancel(struct fixture *f, struct caller who, uint32_t first, uint32_t last)
+static void cancel_jobs(struct fixture *f, struct caller who, uint32_t first, uint32_t last)
 {
     for (uint32_t id = first; id <= last; id++) {
         Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
@@ -47,34 +47,34 @@ static void cancel(struct fixture *f, struct caller who, uint32_t first, uint32_
     }
 }
 
-static void a_user_fills_what_is_free_and_leaves_the_reserve(void **state)
+static void user_reserve_of_job_records_is_kept_free(void **state)
 {
     struct fixture *f = make_fixture("MaxJobCount=100\nSchedulerParameters=user_reserve=20\n");
     const char *text;
 
-    assert_int_equal(submit(f, USER(1000), 100), 80);
+    assert_int_equal(submit_jobs(f, USER(1000), 100), 80);
     text = fixture_text(f, f->last_call);
     assert_non_null(strstr(text, "user 1000 has 80 jobs"));
     assert_non_null(strstr(text, "MaxJobCount=100 20 are free"));
     assert_non_null(strstr(text, "user_reserve=20"));
     /* Within the reserve a user gets as much as is left for all others: there is always some. */
-    assert_int_equal(submit(f, USER(1001), 100), 10);
-    assert_int_equal(submit(f, USER(1002), 100), 5);
-    assert_int_equal(submit(f, USER(1003), 100), 2);
-    assert_int_equal(submit(f, USER(1000), 1), 0);
+    assert_int_equal(submit_jobs(f, USER(1001), 100), 10);
+    assert_int_equal(submit_jobs(f, USER(1002), 100), 5);
+    assert_int_equal(submit_jobs(f, USER(1003), 100), 2);
+    assert_int_equal(submit_jobs(f, USER(1000), 1), 0);
     fixture_restart(f); /* recounted */
-    assert_int_equal(submit(f, USER(1000), 1), 0);
-    assert_int_equal(submit(f, USER(1004), 100), 1);
+    assert_int_equal(submit_jobs(f, USER(1000), 1), 0);
+    assert_int_equal(submit_jobs(f, USER(1004), 100), 1);
     /* Operators may use all of it. */
-    assert_int_equal(submit(f, FIXTURE_ROOT, 100), 2);
+    assert_int_equal(submit_jobs(f, FIXTURE_ROOT, 100), 2);
     assert_non_null(strstr(fixture_text(f, f->last_call), "of which 0 are free"));
-    cancel(f, USER(1000), 1, 80);
+    cancel_jobs(f, USER(1000), 1, 80);
     fixture_pass(f, 301 * 1000);
-    assert_int_equal(submit(f, USER(1000), 100), 60);
+    assert_int_equal(submit_jobs(f, USER(1000), 100), 60);
     fixture_free(f);
 }
 
-static void elements_of_arrays_are_counted_one_by_one(void **state)
+static void each_array_element_counts_as_a_job(void **state)
 {
     struct fixture *f = make_fixture("MaxJobCount=100\nSchedulerParameters=user_reserve=20\n");
 
@@ -82,20 +82,20 @@ static void elements_of_arrays_are_counted_one_by_one(void **state)
     assert_int_equal(submit_array(f, USER(1000), "1-60"), 1);
     assert_int_equal(submit_array(f, USER(1000), "1-21"), -ERR_JOB_LIMIT);
     assert_int_equal(submit_array(f, USER(1000), "1-20"), 2);
-    assert_int_equal(submit(f, USER(1000), 1), 0);
+    assert_int_equal(submit_jobs(f, USER(1000), 1), 0);
     assert_int_equal(submit_array(f, USER(1001), "1-11"), -ERR_JOB_LIMIT);
     assert_int_equal(submit_array(f, USER(1001), "1-10"), 3);
     fixture_free(f);
 }
 
-static void one_user_has_all_where_nothing_is_kept(void **state)
+static void one_user_may_use_all_without_a_reserve(void **state)
 {
     struct fixture *f = make_fixture("MaxJobCount=50\nSchedulerParameters=user_reserve=0\n");
 
-    assert_int_equal(submit(f, USER(1000), 100), 50);
+    assert_int_equal(submit_jobs(f, USER(1000), 100), 50);
     fixture_free(f);
     f = make_fixture("MaxJobCount=50\n"); /* SlurmUser may run the cluster alone */
-    assert_int_equal(submit(f, FIXTURE_ROOT, 100), 50);
+    assert_int_equal(submit_jobs(f, FIXTURE_ROOT, 100), 50);
     fixture_free(f);
 }
 
@@ -131,7 +131,7 @@ static unsigned fill_store(struct fixture *f, struct caller who, uint64_t *left,
     }
 }
 
-static void scripts_leave_space_for_those_of_others(void **state)
+static void scripts_of_a_user_leave_space_for_other_users(void **state)
 {
     struct fixture *f = make_fixture("SchedulerParameters=user_reserve=25\n");
     uint64_t left = 64 << 20;
@@ -151,18 +151,18 @@ static void scripts_leave_space_for_those_of_others(void **state)
 }
 
 /* An array has one script, which stays with the last of its records. */
-static void the_script_of_an_array_is_counted_once(void **state)
+static void script_of_an_array_is_counted_once(void **state)
 {
     struct fixture *f = make_fixture("SchedulerParameters=user_reserve=50\n");
 
     control_set_store_free(f->control, 1 << 20);
     assert_true(submit_array(f, USER(1000), "1-5") > 0);
-    cancel(f, USER(1000), 1, 1);
+    cancel_jobs(f, USER(1000), 1, 1);
     fixture_pass(f, 301 * 1000); /* every turn of the fixture checks the sums */
     fixture_free(f);
 }
 
-static void long_comments_leave_memory_for_the_records_of_others(void **state)
+static void long_comments_leave_memory_for_other_users(void **state)
 {
     enum { LONG = 100 << 10 };
     struct fixture *f = make_fixture("MaxJobCount=4096\n"); /* and 64 MiB of records */
@@ -220,12 +220,12 @@ static void a_large_environment_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_user_fills_what_is_free_and_leaves_the_reserve),
-        cmocka_unit_test(elements_of_arrays_are_counted_one_by_one),
-        cmocka_unit_test(one_user_has_all_where_nothing_is_kept),
-        cmocka_unit_test(scripts_leave_space_for_those_of_others),
-        cmocka_unit_test(the_script_of_an_array_is_counted_once),
-        cmocka_unit_test(long_comments_leave_memory_for_the_records_of_others),
+        cmocka_unit_test(user_reserve_of_job_records_is_kept_free),
+        cmocka_unit_test(each_array_element_counts_as_a_job),
+        cmocka_unit_test(one_user_may_use_all_without_a_reserve),
+        cmocka_unit_test(scripts_of_a_user_leave_space_for_other_users),
+        cmocka_unit_test(script_of_an_array_is_counted_once),
+        cmocka_unit_test(long_comments_leave_memory_for_other_users),
         cmocka_unit_test(a_large_environment_is_refused),
     };
 

@@ -46,7 +46,7 @@ static int forget_consumer(struct fixture *f, struct caller who, const char *con
     return fixture_code(f, f->last_call);
 }
 
-static size_t stored(const struct fixture *f, enum record_kind kind)
+static size_t count_stored(const struct fixture *f, enum record_kind kind)
 {
     size_t count = 0;
     vec_foreach (&f->records, r)
@@ -63,7 +63,7 @@ static const Pb__EventList *find_reply(struct fixture *f, uint64_t call, struct 
 }
 
 /* Expects the events in the reply, "2:1>1 ...": job:from>to, or the name of a node. */
-static void expect(struct fixture *f, uint64_t call, const char *wanted)
+static void expect_events(struct fixture *f, uint64_t call, const char *wanted)
 {
     _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str out = STR_INIT;
@@ -90,47 +90,48 @@ static void expect(struct fixture *f, uint64_t call, const char *wanted)
     assert_string_equal(str_cstr(&out), wanted);
 }
 
-static void nothing_is_recorded_for_nobody(void **state)
+static void no_event_is_recorded_without_a_consumer(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
     fixture_launched(f, "n1", id, 0);
     fixture_end(f, id, 0);
-    assert_int_equal(stored(f, RECORD_EVENT), 0);
-    assert_int_equal(stored(f, RECORD_CONSUMER), 0);
-    expect(f, request_events(f, FIXTURE_ROOT, NULL, -1, false), ""); /* the consumer begins now */
-    assert_int_equal(stored(f, RECORD_CONSUMER), 1);
+    assert_int_equal(count_stored(f, RECORD_EVENT), 0);
+    assert_int_equal(count_stored(f, RECORD_CONSUMER), 0);
+    expect_events(f, request_events(f, FIXTURE_ROOT, NULL, -1, false),
+                  ""); /* the consumer begins now */
+    assert_int_equal(count_stored(f, RECORD_CONSUMER), 1);
     assert_int_equal(forget_consumer(f, FIXTURE_ROOT, NULL), 0);
     fixture_submit(f, &FIXTURE_USER, NULL);
-    assert_int_equal(stored(f, RECORD_EVENT), 0);
+    assert_int_equal(count_stored(f, RECORD_EVENT), 0);
     fixture_free(f);
 }
 
-static void events_are_kept_until_all_have_acknowledged(void **state)
+static void events_are_kept_until_all_consumers_acknowledge(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     request_events(f, FIXTURE_ROOT, "a", -1, false);
     request_events(f, FIXTURE_ROOT, "b", -1, false);
     uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
-    assert_int_equal(stored(f, RECORD_EVENT), 2);
-    expect(f, request_events(f, FIXTURE_ROOT, "a", -1, false), "1:0>0 1:0>1 ");
-    expect(f, request_events(f, FIXTURE_ROOT, "a", -1, false),
-           "1:0>0 1:0>1 "); /* not acknowledged */
-    expect(f, request_events(f, FIXTURE_ROOT, "a", 1, false), "1:0>1 ");
-    expect(f, request_events(f, FIXTURE_ROOT, "a", 2, false), "");
-    assert_int_equal(stored(f, RECORD_EVENT), 2); /* for b */
+    assert_int_equal(count_stored(f, RECORD_EVENT), 2);
+    expect_events(f, request_events(f, FIXTURE_ROOT, "a", -1, false), "1:0>0 1:0>1 ");
+    expect_events(f, request_events(f, FIXTURE_ROOT, "a", -1, false),
+                  "1:0>0 1:0>1 "); /* not acknowledged */
+    expect_events(f, request_events(f, FIXTURE_ROOT, "a", 1, false), "1:0>1 ");
+    expect_events(f, request_events(f, FIXTURE_ROOT, "a", 2, false), "");
+    assert_int_equal(count_stored(f, RECORD_EVENT), 2); /* for b */
     fixture_restart(f);
-    expect(f, request_events(f, FIXTURE_ROOT, "b", -1, false), "1:0>0 1:0>1 ");
-    expect(f, request_events(f, FIXTURE_ROOT, "a", -1, false), "");
+    expect_events(f, request_events(f, FIXTURE_ROOT, "b", -1, false), "1:0>0 1:0>1 ");
+    expect_events(f, request_events(f, FIXTURE_ROOT, "a", -1, false), "");
     request_events(f, FIXTURE_ROOT, "b", 2, false);
-    assert_int_equal(stored(f, RECORD_EVENT), 0);
+    assert_int_equal(count_stored(f, RECORD_EVENT), 0);
     fixture_register(f, "n1", "i1");
     fixture_launched(f, "n1", id, 0);
     fixture_end(f, id, 0);
-    expect(f, request_events(f, FIXTURE_ROOT, "b", -1, false), "1:1>3 ");
+    expect_events(f, request_events(f, FIXTURE_ROOT, "b", -1, false), "1:1>3 ");
     fixture_restart(f); /* numbers continue */
     fixture_submit(f, &FIXTURE_USER, NULL);
-    expect(f, request_events(f, FIXTURE_ROOT, "b", 3, false), "2:0>0 ");
+    expect_events(f, request_events(f, FIXTURE_ROOT, "b", 3, false), "2:0>0 ");
     forget_consumer(f, FIXTURE_ROOT, "a");
     forget_consumer(f, FIXTURE_ROOT, "b");
     fixture_restart(f); /* also if no record is left */
@@ -142,7 +143,7 @@ static void events_are_kept_until_all_have_acknowledged(void **state)
     fixture_free(f);
 }
 
-static void a_call_waits_for_what_it_may_see(void **state)
+static void call_waits_for_an_event_that_the_caller_may_see(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "PrivateData=jobs,nodes\n", 2);
     request_events(f, FIXTURE_USER, NULL, -1, false);
@@ -152,20 +153,20 @@ static void a_call_waits_for_what_it_may_see(void **state)
     assert_int_equal(fixture_code(f, own), -1);
     assert_int_equal(fixture_code(f, other), -1);
     uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
-    expect(f, own, "1:0>0 1:0>1 ");
+    expect_events(f, own, "1:0>0 1:0>1 ");
     fixture_update_node(f, "n2", "DRAIN", "disk");
     assert_int_equal(fixture_code(f, other), -1);
     fixture_pass(f, EVENT_WAIT_MS); /* answered without events, with the position */
-    expect(f, other, "");
+    expect_events(f, other, "");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_int_equal(find_reply(f, other, &arena)->next, 3);
-    expect(f, request_events(f, FIXTURE_ROOT, NULL, 0, false), "1:0>0 1:0>1 n2:0>2 ");
+    expect_events(f, request_events(f, FIXTURE_ROOT, NULL, 0, false), "1:0>0 1:0>1 n2:0>2 ");
     uint64_t gone = request_events(f, FIXTURE_USER, NULL, 3, true);
     control_call_gone(f->control, gone);
     fixture_cancel(f, &FIXTURE_USER, id, NULL, 0);
     assert_int_equal(fixture_code(f, gone), -1);
-    expect(f, request_events(f, FIXTURE_USER, NULL, 3, true), "1:1>4 ");
+    expect_events(f, request_events(f, FIXTURE_USER, NULL, 3, true), "1:1>4 ");
     fixture_free(f);
 }
 
@@ -191,10 +192,10 @@ static void consumers_are_bounded(void **state)
     }
     /* Another user's consumer. */
     assert_int_equal(forget_consumer(f, FIXTURE_OTHER, "c0"), ERR_RANGE);
-    assert_int_equal(stored(f, RECORD_CONSUMER), EVENT_CONSUMERS_USER);
+    assert_int_equal(count_stored(f, RECORD_CONSUMER), EVENT_CONSUMERS_USER);
     fixture_pass(f, EVENT_FORGET_SEC * INT64_C(1000) + 1000);
     fixture_submit(f, &FIXTURE_USER, NULL);
-    assert_int_equal(stored(f, RECORD_CONSUMER), 0); /* no request for too long */
+    assert_int_equal(count_stored(f, RECORD_CONSUMER), 0); /* no request for too long */
     fixture_free(f);
 }
 
@@ -214,7 +215,7 @@ static void some_consumers_are_reserved_for_operators(void **state)
     fixture_free(f);
 }
 
-static void a_full_disk_leaves_a_gap(void **state)
+static void full_disk_leaves_a_gap_in_the_events(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
@@ -222,7 +223,7 @@ static void a_full_disk_leaves_a_gap(void **state)
     request_events(f, FIXTURE_ROOT, NULL, -1, false);
     control_set_store_low(f->control, true);
     fixture_end(f, id, 0);
-    assert_int_equal(stored(f, RECORD_EVENT), 0);
+    assert_int_equal(count_stored(f, RECORD_EVENT), 0);
     control_set_store_low(f->control, false);
     fixture_submit(f, &FIXTURE_USER, NULL);
     _cleanup_arena_ struct arena arena;
@@ -233,7 +234,7 @@ static void a_full_disk_leaves_a_gap(void **state)
     fixture_free(f);
 }
 
-static void a_requeue_leaves_the_row_of_the_attempt_before(void **state)
+static void requeue_keeps_the_archived_row_of_the_attempt_before(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "SchedulerParameters=requeue_delay=0\n", 2);
     Pb__JobSpec spec = fixture_spec(1, 4);
@@ -241,19 +242,19 @@ static void a_requeue_leaves_the_row_of_the_attempt_before(void **state)
     uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &spec);
     fixture_launched(f, "n1", id, 0);
     fixture_update_node(f, "n1", "DOWN", "smoke");
-    assert_int_equal(stored(f, RECORD_ATTEMPT), 1); /* in the commit of the requeue */
+    assert_int_equal(count_stored(f, RECORD_ATTEMPT), 1); /* in the commit of the requeue */
     fixture_restart(f);
     fixture_register(f, "n2", "i1");
     fixture_launched(f, "n2", id, 1);
     fixture_batch_ended(f, "n2", id, 1, 0);
     fixture_gone(f, "n2", id, 1);
-    assert_int_equal(stored(f, RECORD_ATTEMPT), 2);
+    assert_int_equal(count_stored(f, RECORD_ATTEMPT), 2);
     fixture_pass(f, 400000); /* the job is purged */
-    assert_int_equal(stored(f, RECORD_JOB), 0);
+    assert_int_equal(count_stored(f, RECORD_JOB), 0);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint64_t call = request_rows(f, FIXTURE_ROOT, -1);
-    expect(f, call, "1/0:7 1/1:3 ");
+    expect_events(f, call, "1/0:7 1/1:3 ");
     const Pb__EventList *list = find_reply(f, call, &arena);
     assert_true(list->created && !list->has_first);
     const Pb__Event *e =
@@ -262,14 +263,14 @@ static void a_requeue_leaves_the_row_of_the_attempt_before(void **state)
     assert_string_equal(e->attempt->live->reason, "NodeDown");
     assert_int_equal(e->attempt->live->num_cpus, 4);
     assert_true(e->attempt->live->start_at && e->attempt->live->end_at);
-    expect(f, request_rows(f, FIXTURE_ROOT, 2), "");
-    assert_int_equal(stored(f, RECORD_ATTEMPT), 0); /* acknowledged */
+    expect_events(f, request_rows(f, FIXTURE_ROOT, 2), "");
+    assert_int_equal(count_stored(f, RECORD_ATTEMPT), 0); /* acknowledged */
     fixture_restart(f);
-    expect(f, request_rows(f, FIXTURE_ROOT, -1), "");
+    expect_events(f, request_rows(f, FIXTURE_ROOT, -1), "");
     fixture_free(f);
 }
 
-static void each_component_has_its_row(void **state)
+static void each_component_has_an_archived_row(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 2)};
@@ -293,7 +294,7 @@ static void each_component_has_its_row(void **state)
     fixture_free(f);
 }
 
-static void without_a_consumer_the_archive_is_bounded(void **state)
+static void archive_is_bounded_without_a_consumer(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     _cleanup_str_ struct str record = STR_INIT;
@@ -302,7 +303,7 @@ static void without_a_consumer_the_archive_is_bounded(void **state)
     pb_pack(&step.base, &record);
     for (int i = 0; i <= EVENT_KEEP_UNREAD; i++)
         event_keep_row(f->control, 0, EVENT_ROW_STEP, &record);
-    size_t kept = stored(f, RECORD_ATTEMPT);
+    size_t kept = count_stored(f, RECORD_ATTEMPT);
     assert_true(kept <= EVENT_KEEP_UNREAD && kept > EVENT_KEEP_UNREAD / 2);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -315,14 +316,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(some_consumers_are_reserved_for_operators),
-        cmocka_unit_test(nothing_is_recorded_for_nobody),
-        cmocka_unit_test(events_are_kept_until_all_have_acknowledged),
-        cmocka_unit_test(a_call_waits_for_what_it_may_see),
+        cmocka_unit_test(no_event_is_recorded_without_a_consumer),
+        cmocka_unit_test(events_are_kept_until_all_consumers_acknowledge),
+        cmocka_unit_test(call_waits_for_an_event_that_the_caller_may_see),
         cmocka_unit_test(consumers_are_bounded),
-        cmocka_unit_test(a_full_disk_leaves_a_gap),
-        cmocka_unit_test(a_requeue_leaves_the_row_of_the_attempt_before),
-        cmocka_unit_test(each_component_has_its_row),
-        cmocka_unit_test(without_a_consumer_the_archive_is_bounded),
+        cmocka_unit_test(full_disk_leaves_a_gap_in_the_events),
+        cmocka_unit_test(requeue_keeps_the_archived_row_of_the_attempt_before),
+        cmocka_unit_test(each_component_has_an_archived_row),
+        cmocka_unit_test(archive_is_bounded_without_a_consumer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

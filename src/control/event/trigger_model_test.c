@@ -37,13 +37,14 @@ struct history {
     bool untold[NODES];
 };
 
-static unsigned draw(struct history *h, unsigned below)
+static unsigned draw_number(struct history *h, unsigned below)
 {
     h->seed = h->seed * 1103515245 + 12345;
     return (h->seed >> 16) % below;
 }
 
-static void set(struct history *h, uint32_t types, uint32_t job, uint32_t flags, char *program)
+static void set_trigger(struct history *h, uint32_t types, uint32_t job, uint32_t flags,
+                        char *program)
 {
     Pb__TriggerRecord m = PB__TRIGGER_RECORD__INIT;
     m.types = types;
@@ -56,7 +57,7 @@ static void set(struct history *h, uint32_t types, uint32_t job, uint32_t flags,
     assert_int_equal(fixture_code(h->f, h->f->last_call), 0);
 }
 
-static struct due *find(struct history *h, const char *who)
+static struct due *find_due(struct history *h, const char *who)
 {
     vec_foreach (&h->fini, d)
         if (strcmp(d->who, who) == 0)
@@ -64,7 +65,7 @@ static struct due *find(struct history *h, const char *who)
     return NULL;
 }
 
-static void submit(struct history *h)
+static void submit_job(struct history *h)
 {
     int64_t id = fixture_submit(h->f, &FIXTURE_USER, NULL);
     struct due d = {.told = 0};
@@ -73,7 +74,8 @@ static void submit(struct history *h)
     snprintf(d.who, sizeof d.who, "%lld", (long long)id);
     vec_push(&h->fini, d);
     vec_push(&h->jobs, (uint32_t)id);
-    set(h, TRIGGER_FINI, (uint32_t)id, draw(h, 4) ? 0 : TRIGGER_PERM, (char *)"/fini");
+    set_trigger(h, TRIGGER_FINI, (uint32_t)id, draw_number(h, 4) ? 0 : TRIGGER_PERM,
+                (char *)"/fini");
 }
 
 static void end_job(struct history *h)
@@ -82,7 +84,7 @@ static void end_job(struct history *h)
     Pb__StepId id = PB__STEP_ID__INIT, *ids = &id;
     if (!h->jobs.len)
         return;
-    unsigned at = draw(h, (unsigned)h->jobs.len);
+    unsigned at = draw_number(h, (unsigned)h->jobs.len);
     id.job_id = h->jobs.data[at];
     vec_remove(&h->jobs, at);
     s.target = &ids;
@@ -93,7 +95,7 @@ static void end_job(struct history *h)
 
 static void flip_node(struct history *h)
 {
-    unsigned i = draw(h, NODES);
+    unsigned i = draw_number(h, NODES);
     char name[8];
     snprintf(name, sizeof name, "n%u", i + 1);
     h->down[i] = !h->down[i];
@@ -105,12 +107,12 @@ static void flip_node(struct history *h)
 }
 
 /* A requested program is being delivered from now on. */
-static void note(struct history *h, const struct fixture_script *s, bool crashed)
+static void note_delivery(struct history *h, const struct fixture_script *s, bool crashed)
 {
     char who[64];
     snprintf(who, sizeof who, "%.*s", (int)strcspn(str_cstr(&s->argv), "\n"), str_cstr(&s->argv));
     if (strcmp(s->path, "/fini") == 0) {
-        struct due *d = find(h, who);
+        struct due *d = find_due(h, who);
         assert_non_null(d);
         d->told++;
         d->crashed = d->crashed || crashed;
@@ -133,26 +135,26 @@ static void end_program(struct history *h)
 {
     if (!h->f->scripts.len)
         return;
-    note(h, &vec_last(&h->f->scripts), false);
+    note_delivery(h, &vec_last(&h->f->scripts), false);
     fixture_script_ended(h->f, PB__SCRIPT_KIND__SCRIPT_TRIGGER, vec_last(&h->f->scripts).job_id,
-                         draw(h, 5) ? 0 : 1 << 8);
+                         draw_number(h, 5) ? 0 : 1 << 8);
 }
 
 /* A running program may or may not have finished. */
-static void crash(struct history *h)
+static void crash_controller(struct history *h)
 {
     vec_foreach (&h->f->scripts, s)
-        if (draw(h, 2))
-            note(h, s, true);
+        if (draw_number(h, 2))
+            note_delivery(h, s, true);
     fixture_restart(h->f);
 }
 
-static void step(struct history *h)
+static void take_step(struct history *h)
 {
-    switch (draw(h, 10)) {
+    switch (draw_number(h, 10)) {
     case 0:
     case 1:
-        submit(h);
+        submit_job(h);
         break;
     case 2:
     case 3:
@@ -163,17 +165,17 @@ static void step(struct history *h)
         flip_node(h);
         break;
     case 6:
-        crash(h);
+        crash_controller(h);
         break;
     case 7:
-        fixture_pass(h->f, draw(h, 20) * SEC);
+        fixture_pass(h->f, draw_number(h, 20) * SEC);
         break;
     default:
         end_program(h);
     }
 }
 
-static void settle(struct history *h)
+static void settle_history(struct history *h)
 {
     while (h->jobs.len)
         end_job(h);
@@ -184,7 +186,7 @@ static void settle(struct history *h)
     }
 }
 
-static void check(struct history *h, unsigned seed)
+static void check_history(struct history *h, unsigned seed)
 {
     vec_foreach (&h->fini, d)
         if (d->told == 0 || (d->told > 1 && !d->crashed))
@@ -199,16 +201,16 @@ static void check(struct history *h, unsigned seed)
         fail_msg("history %u: %zu triggers are left, not one", seed, left);
 }
 
-static void all_is_told(void **state)
+static void every_trigger_of_a_random_history_fires_once(void **state)
 {
     (void)state;
     for (unsigned seed = 1; seed <= HISTORIES; seed++) {
         struct history h = {.f = fixture_new(LINES), .seed = seed};
-        set(&h, TRIGGER_DOWN, 0, TRIGGER_PERM, (char *)"/down");
+        set_trigger(&h, TRIGGER_DOWN, 0, TRIGGER_PERM, (char *)"/down");
         for (int i = 0; i < STEPS; i++)
-            step(&h);
-        settle(&h);
-        check(&h, seed);
+            take_step(&h);
+        settle_history(&h);
+        check_history(&h, seed);
         vec_done(&h.fini);
         vec_done(&h.jobs);
         fixture_free(h.f);
@@ -217,6 +219,7 @@ static void all_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(all_is_told)};
+    const struct CMUnitTest list[] = {
+        cmocka_unit_test(every_trigger_of_a_random_history_fires_once)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -24,12 +24,12 @@ struct world {
     unsigned deferred;
 };
 
-static void acknowledge(struct world *w, const char *text)
+static void add_acknowledgement(struct world *w, const char *text)
 {
     outbox_add(w->o, outbox_item_new(OUTBOX_ACK, text, strlen(text)));
 }
 
-static void add(struct world *w, const char *text)
+static void add_reply(struct world *w, const char *text)
 {
     outbox_add(w->o, outbox_item_new(OUTBOX_REPLY, text, strlen(text)));
 }
@@ -40,7 +40,7 @@ static void on_send(void *ctx, const struct outbox_item *item)
     str_printf(&w->sent, "%s ", item->data);
     if (w->add_in_send) {
         w->add_in_send = false;
-        add(w, "caused");
+        add_reply(w, "caused");
     }
 }
 
@@ -57,7 +57,7 @@ static void on_commit(void *ctx)
     w->changed = false;
 }
 
-static void change(struct world *w)
+static void make_change(struct world *w)
 {
     w->changed = true;
 }
@@ -97,11 +97,11 @@ static int teardown(void **state)
     return 0;
 }
 
-static void without_changes_it_leaves_at_the_end_of_the_turn(void **state)
+static void reply_without_changes_is_sent_at_the_end_of_the_turn(void **state)
 {
     struct world *w = *state;
-    add(w, "a");
-    add(w, "b");
+    add_reply(w, "a");
+    add_reply(w, "b");
     assert_string_equal(str_cstr(&w->sent), "");
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "a b ");
@@ -109,12 +109,12 @@ static void without_changes_it_leaves_at_the_end_of_the_turn(void **state)
     assert_true(outbox_is_idle(w->o));
 }
 
-static void changes_hold_everything_of_the_turn(void **state)
+static void changes_delay_all_replies_of_the_turn(void **state)
 {
     struct world *w = *state;
-    add(w, "before");
-    change(w);
-    add(w, "after");
+    add_reply(w, "before");
+    make_change(w);
+    add_reply(w, "after");
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
     assert_string_equal(str_cstr(&w->sent), "");
@@ -125,12 +125,12 @@ static void changes_hold_everything_of_the_turn(void **state)
 }
 
 /* A read sees state that is not durable yet: it waits for the running commit. */
-static void reads_wait_for_the_commit_under_way(void **state)
+static void reads_wait_for_the_running_commit(void **state)
 {
     struct world *w = *state;
-    change(w);
+    make_change(w);
     outbox_turn(w->o);
-    add(w, "read");
+    add_reply(w, "read");
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "");
     outbox_durable(w->o);
@@ -141,16 +141,16 @@ static void reads_wait_for_the_commit_under_way(void **state)
 static void later_changes_gather_in_the_next_batch(void **state)
 {
     struct world *w = *state;
-    change(w);
-    add(w, "first");
+    make_change(w);
+    add_reply(w, "first");
     outbox_turn(w->o);
-    change(w);
-    add(w, "second");
+    make_change(w);
+    add_reply(w, "second");
     outbox_turn(w->o);
-    change(w);
-    add(w, "third");
+    make_change(w);
+    add_reply(w, "third");
     outbox_turn(w->o);
-    add(w, "read");
+    add_reply(w, "read");
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
     outbox_durable(w->o);
@@ -168,14 +168,14 @@ static void later_changes_gather_in_the_next_batch(void **state)
 
 /* A commit ends in the middle of a turn: items that this turn has added are not bound yet and
  * stay. */
-static void the_present_turn_stays_when_a_commit_ends(void **state)
+static void replies_of_the_current_turn_outlast_a_commit_of_the_last(void **state)
 {
     struct world *w = *state;
-    change(w);
-    add(w, "old");
+    make_change(w);
+    add_reply(w, "old");
     outbox_turn(w->o);
-    change(w);
-    add(w, "new");
+    make_change(w);
+    add_reply(w, "new");
     outbox_durable(w->o);
     assert_string_equal(str_cstr(&w->sent), "old ");
     outbox_turn(w->o);
@@ -184,24 +184,24 @@ static void the_present_turn_stays_when_a_commit_ends(void **state)
     assert_string_equal(str_cstr(&w->sent), "old new ");
 }
 
-static void sending_may_add(void **state)
+static void sending_may_add_replies(void **state)
 {
     struct world *w = *state;
     w->add_in_send = true;
-    add(w, "a");
-    add(w, "b");
+    add_reply(w, "a");
+    add_reply(w, "b");
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "a b ");
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "a b caused ");
 
     w->add_in_send = true; /* the last item adds it, during a commit */
-    change(w);
-    add(w, "c");
+    make_change(w);
+    add_reply(w, "c");
     outbox_turn(w->o);
     outbox_durable(w->o);
     assert_string_equal(str_cstr(&w->sent), "a b caused c ");
-    change(w);
+    make_change(w);
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "a b caused c ");
     outbox_durable(w->o);
@@ -210,17 +210,17 @@ static void sending_may_add(void **state)
 
 /* The lead may be lost at any time: a commit that began before an item was added proves nothing for
  * it. */
-static void with_proof_nothing_leaves_without_a_commit_of_its_own(void **state)
+static void reply_with_proof_needs_a_commit_that_began_after_it(void **state)
 {
     struct world *w = *state;
     outbox_prove(w->o);
     w->may_be_empty = true;
     outbox_turn(w->o);
     assert_int_equal(w->commits, 0); /* no item was added */
-    add(w, "a");
+    add_reply(w, "a");
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
-    add(w, "b");
+    add_reply(w, "b");
     outbox_turn(w->o);
     assert_string_equal(str_cstr(&w->sent), "");
     assert_int_equal(w->commits, 1);
@@ -259,16 +259,16 @@ static void a_check_is_a_commit_without_changes(void **state)
 static void acknowledgements_share_the_next_commit(void **state)
 {
     struct world *w = *state;
-    change(w);
-    acknowledge(w, "ack1");
+    make_change(w);
+    add_acknowledgement(w, "ack1");
     outbox_turn(w->o);
     outbox_turn(w->o);
     assert_int_equal(w->commits, 0);
     assert_int_equal(w->deferred, 1);
     assert_string_equal(str_cstr(&w->sent), "");
     assert_false(outbox_is_idle(w->o));
-    change(w);
-    add(w, "reply");
+    make_change(w);
+    add_reply(w, "reply");
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
     outbox_durable(w->o);
@@ -276,17 +276,17 @@ static void acknowledgements_share_the_next_commit(void **state)
     assert_true(outbox_is_idle(w->o));
 }
 
-static void deferred_changes_are_committed_when_the_time_is_over(void **state)
+static void deferred_changes_are_committed_after_the_delay(void **state)
 {
     struct world *w = *state;
-    change(w);
-    acknowledge(w, "ack");
+    make_change(w);
+    add_acknowledgement(w, "ack");
     outbox_turn(w->o);
     outbox_hurry(w->o);
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
-    change(w); /* gathers behind the commit, and is deferred when that has ended */
-    acknowledge(w, "next");
+    make_change(w); /* gathers behind the commit, and is deferred when that has ended */
+    add_acknowledgement(w, "next");
     outbox_turn(w->o);
     outbox_durable(w->o);
     outbox_turn(w->o);
@@ -296,13 +296,13 @@ static void deferred_changes_are_committed_when_the_time_is_over(void **state)
 }
 
 /* A read that sees a deferred change is not answered before the change is durable. */
-static void a_read_ends_the_deferral(void **state)
+static void read_ends_the_deferral(void **state)
 {
     struct world *w = *state;
-    change(w);
+    make_change(w);
     outbox_turn(w->o);
     assert_int_equal(w->commits, 0);
-    add(w, "read");
+    add_reply(w, "read");
     outbox_turn(w->o);
     assert_int_equal(w->commits, 1);
     assert_string_equal(str_cstr(&w->sent), "");
@@ -318,7 +318,7 @@ struct model {
     bool defers, urgent, replied; /* replied: an item other than an acknowledgement in this turn */
 };
 
-static void model_turn(struct world *w, struct model *m)
+static void take_model_turn(struct world *w, struct model *m)
 {
     unsigned before = w->commits;
     outbox_turn(w->o);
@@ -336,7 +336,7 @@ static void model_turn(struct world *w, struct model *m)
     }
 }
 
-static void model_check(struct world *w, struct model *m)
+static void check_model(struct world *w, struct model *m)
 {
     char *rest = NULL;
     for (char *word = w->sent.len ? strtok_r(w->sent.data, " ", &rest) : NULL; word;
@@ -362,7 +362,7 @@ static void run_model(struct world *w, bool defers)
         char text[16];
         switch (random % (defers ? 6 : 4)) {
         case 0:
-            change(w);
+            make_change(w);
             m->gathered = true;
             break;
         case 4:
@@ -373,15 +373,15 @@ static void run_model(struct world *w, bool defers)
         case 5:
             snprintf(text, sizeof(text), "%u", m->items);
             if (random % 6 == 5) {
-                acknowledge(w, text);
+                add_acknowledgement(w, text);
             } else {
-                add(w, text);
+                add_reply(w, text);
                 m->replied = true;
             }
             m->batch_of[m->items++] = UINT32_MAX;
             break;
         case 2:
-            model_turn(w, m);
+            take_model_turn(w, m);
             break;
         case 3:
             if (!m->flying)
@@ -390,17 +390,17 @@ static void run_model(struct world *w, bool defers)
             m->flying = false;
             outbox_durable(w->o);
         }
-        model_check(w, m);
+        check_model(w, m);
     }
     assert_true(m->left > 1000);
 }
 
-static void random_turns_keep_the_promise(void **state)
+static void random_turns_send_nothing_before_its_commit(void **state)
 {
     run_model(*state, false);
 }
 
-static void random_deferred_turns_keep_the_promise(void **state)
+static void random_deferred_turns_send_nothing_before_their_commit(void **state)
 {
     run_model(*state, true);
 }
@@ -408,24 +408,26 @@ static void random_deferred_turns_keep_the_promise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_changes_it_leaves_at_the_end_of_the_turn, setup,
+        cmocka_unit_test_setup_teardown(reply_without_changes_is_sent_at_the_end_of_the_turn, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(changes_hold_everything_of_the_turn, setup, teardown),
-        cmocka_unit_test_setup_teardown(reads_wait_for_the_commit_under_way, setup, teardown),
+        cmocka_unit_test_setup_teardown(changes_delay_all_replies_of_the_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_wait_for_the_running_commit, setup, teardown),
         cmocka_unit_test_setup_teardown(later_changes_gather_in_the_next_batch, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_present_turn_stays_when_a_commit_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(sending_may_add, setup, teardown),
-        cmocka_unit_test_setup_teardown(with_proof_nothing_leaves_without_a_commit_of_its_own,
+        cmocka_unit_test_setup_teardown(replies_of_the_current_turn_outlast_a_commit_of_the_last,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(sending_may_add_replies, setup, teardown),
+        cmocka_unit_test_setup_teardown(reply_with_proof_needs_a_commit_that_began_after_it, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_check_is_a_commit_without_changes, setup, teardown),
         cmocka_unit_test_setup_teardown(acknowledgements_share_the_next_commit, setup_deferring,
                                         teardown),
-        cmocka_unit_test_setup_teardown(deferred_changes_are_committed_when_the_time_is_over,
+        cmocka_unit_test_setup_teardown(deferred_changes_are_committed_after_the_delay,
                                         setup_deferring, teardown),
-        cmocka_unit_test_setup_teardown(a_read_ends_the_deferral, setup_deferring, teardown),
-        cmocka_unit_test_setup_teardown(random_turns_keep_the_promise, setup, teardown),
-        cmocka_unit_test_setup_teardown(random_deferred_turns_keep_the_promise, setup_deferring,
+        cmocka_unit_test_setup_teardown(read_ends_the_deferral, setup_deferring, teardown),
+        cmocka_unit_test_setup_teardown(random_turns_send_nothing_before_its_commit, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(random_deferred_turns_send_nothing_before_their_commit,
+                                        setup_deferring, teardown),
     };
     return cmocka_run_group_tests_name("outbox", tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static long find_call(const struct fixture *f, uint32_t id)
     return -1;
 }
 
-static const char *function_of(const struct fixture *f, uint32_t id)
+static const char *get_function(const struct fixture *f, uint32_t id)
 {
     long i = find_call(f, id);
     return i < 0 ? "" : f->scripts.data[i].function + strlen("slurm_bb_");
@@ -71,10 +71,10 @@ static void end_call(struct fixture *f, long i, int status, const char *output)
     fixture_turn(f);
 }
 
-static void answer(struct fixture *f, uint32_t id, const char *function, int status,
-                   const char *output)
+static void answer_call(struct fixture *f, uint32_t id, const char *function, int status,
+                        const char *output)
 {
-    assert_string_equal(function_of(f, id), function);
+    assert_string_equal(get_function(f, id), function);
     end_call(f, find_call(f, id), status, output);
 }
 
@@ -89,17 +89,17 @@ static void give_pools(struct fixture *f, const char *pools)
     fail_msg("slurm_bb_pools was not called");
 }
 
-static const Pb__JobLive *live_of(struct fixture *f, struct arena *arena, uint32_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, uint32_t id)
 {
     const Pb__JobRecord *r = fixture_job(f, arena, id);
     return r ? r->live : NULL;
 }
 
-static void expect(struct fixture *f, uint32_t id, const char *state, const char *reason)
+static void expect_state(struct fixture *f, uint32_t id, const char *state, const char *reason)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__JobLive *live = live_of(f, &arena, id);
+    const Pb__JobLive *live = get_live(f, &arena, id);
     assert_non_null(live);
     assert_string_equal(live->burst->state, state);
     assert_string_equal(live->reason ? live->reason : "None", reason);
@@ -109,12 +109,12 @@ static void expect_detail(struct fixture *f, uint32_t id, const char *text)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__JobLive *live = live_of(f, &arena, id);
+    const Pb__JobLive *live = get_live(f, &arena, id);
     if (!live->reason_detail || !strstr(live->reason_detail, text))
         fail_msg("'%s' without '%s'", live->reason_detail ? live->reason_detail : "", text);
 }
 
-static void release(struct fixture *f, uint32_t id)
+static void release_job(struct fixture *f, uint32_t id)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
@@ -126,16 +126,16 @@ static void release(struct fixture *f, uint32_t id)
 /* Answers every call until the job can start. */
 static void answer_stage_in(struct fixture *f, uint32_t id)
 {
-    answer(f, id, "setup", 0, NULL);
-    answer(f, id, "data_in", 0, NULL);
-    answer(f, id, "test_data_in", 0, "");
-    answer(f, id, "real_size", 0, NULL);
+    answer_call(f, id, "setup", 0, NULL);
+    answer_call(f, id, "data_in", 0, NULL);
+    answer_call(f, id, "test_data_in", 0, "");
+    answer_call(f, id, "real_size", 0, NULL);
 }
 
 static void answer_start(struct fixture *f, uint32_t id)
 {
-    answer(f, id, "paths", 0, "A=1\nB=2");
-    answer(f, id, "pre_run", 0, NULL);
+    answer_call(f, id, "paths", 0, "A=1\nB=2");
+    answer_call(f, id, "pre_run", 0, NULL);
 }
 
 /* Answers every call up to the launch of the script. */
@@ -153,10 +153,10 @@ static void end_job(struct fixture *f, uint32_t id, uint32_t restarts, int statu
 
 static void run_stage_out(struct fixture *f, uint32_t id)
 {
-    answer(f, id, "post_run", 0, NULL);
-    answer(f, id, "data_out", 0, NULL);
-    answer(f, id, "test_data_out", 0, "");
-    answer(f, id, "job_teardown", 0, NULL);
+    answer_call(f, id, "post_run", 0, NULL);
+    answer_call(f, id, "data_out", 0, NULL);
+    answer_call(f, id, "test_data_out", 0, "");
+    answer_call(f, id, "job_teardown", 0, NULL);
 }
 
 static int signal_job(struct fixture *f, uint32_t id, bool hurry)
@@ -176,7 +176,7 @@ static int signal_job(struct fixture *f, uint32_t id, bool hurry)
 /* --- requests ----------------------------------------------------------------------------------
  */
 
-static void what_cannot_be_had_is_refused(void **state)
+static void unavailable_buffers_are_refused(void **state)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     struct fixture *f = fixture_new_up(NODES, 2);
@@ -202,11 +202,11 @@ static void what_cannot_be_had_is_refused(void **state)
         spec.burst_buffer = (char *)bad[i][0];
         expect_refusal(f, &spec, ERR_BURST, bad[i][1]);
     }
-    assert_string_equal(function_of(f, 1), "");
+    assert_string_equal(get_function(f, 1), "");
     fixture_free(f);
 }
 
-static void sizes_have_units_of_both_kinds(void **state)
+static void sizes_have_binary_and_decimal_units(void **state)
 {
     static const struct {
         const char *text, *shown;
@@ -231,36 +231,36 @@ static void sizes_have_units_of_both_kinds(void **state)
 /* --- phases ------------------------------------------------------------------------------------
  */
 
-static void a_buffer_goes_through_all_phases(void **state)
+static void buffer_passes_all_phases(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA x");
-    expect(f, id, "staging-in", "BurstBufferStageIn");
-    answer(f, id, "setup", 0, NULL);
-    answer(f, id, "data_in", 0, NULL);
-    answer(f, id, "test_data_in", 0, "BUSY");
-    assert_string_equal(function_of(f, id), "");
+    expect_state(f, id, "staging-in", "BurstBufferStageIn");
+    answer_call(f, id, "setup", 0, NULL);
+    answer_call(f, id, "data_in", 0, NULL);
+    answer_call(f, id, "test_data_in", 0, "BUSY");
+    assert_string_equal(get_function(f, id), "");
     fixture_pass(f, 2000);
-    answer(f, id, "test_data_in", 0, "");
-    expect(f, id, "staging-in", "BurstBufferStageIn");
-    answer(f, id, "real_size", 0, "2K");
-    expect(f, id, "pre-run", "Prolog"); /* its nodes are free */
+    answer_call(f, id, "test_data_in", 0, "");
+    expect_state(f, id, "staging-in", "BurstBufferStageIn");
+    answer_call(f, id, "real_size", 0, "2K");
+    expect_state(f, id, "pre-run", "Prolog"); /* its nodes are free */
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     answer_start(f, id);
-    expect(f, id, "running", "None");
+    expect_state(f, id, "running", "None");
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_launched(f, "n1", id, 0);
     end_job(f, id, 0, 0);
-    expect(f, id, "post-run", "None");
-    answer(f, id, "post_run", 0, NULL);
-    expect(f, id, "staging-out", "None");
+    expect_state(f, id, "post-run", "None");
+    answer_call(f, id, "post_run", 0, NULL);
+    expect_state(f, id, "staging-out", "None");
     fixture_pass(f, 400000); /* it is not purged meanwhile */
-    answer(f, id, "data_out", 0, NULL);
-    answer(f, id, "test_data_out", 0, "");
-    expect(f, id, "teardown", "None");
-    answer(f, id, "job_teardown", 0, NULL);
-    expect(f, id, "complete", "None");
-    assert_string_equal(function_of(f, id), "");
+    answer_call(f, id, "data_out", 0, NULL);
+    answer_call(f, id, "test_data_out", 0, "");
+    expect_state(f, id, "teardown", "None");
+    answer_call(f, id, "job_teardown", 0, NULL);
+    expect_state(f, id, "complete", "None");
+    assert_string_equal(get_function(f, id), "");
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
@@ -283,32 +283,32 @@ static void expect_calls(struct fixture *f, const char *wanted)
 {
     _cleanup_str_ struct str out = STR_INIT;
     for (uint32_t id = 1; id < 100; id++)
-        if (*function_of(f, id))
-            str_printf(&out, "%u:%s ", id, function_of(f, id));
+        if (*get_function(f, id))
+            str_printf(&out, "%u:%s ", id, get_function(f, id));
     assert_string_equal(str_cstr(&out), wanted);
 }
 
-static void each_element_has_a_buffer_of_its_own(void **state)
+static void each_array_element_has_its_own_buffer(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "SchedulerParameters=bb_array_stage_cnt=2\n", 2);
     uint32_t id = submit_array(f, "#BB_LUA");
     assert_int_equal(id, 1);
     expect_calls(f, "2:setup 3:setup ");
-    expect(f, id, "pending", "BurstBufferStageIn"); /* elements 3 to 5 */
+    expect_state(f, id, "pending", "BurstBufferStageIn"); /* elements 3 to 5 */
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
     fixture_pass(f, 1);
     give_pools(f, "");
     expect_calls(f, "2:job_teardown 3:job_teardown "); /* stage-in starts over */
-    answer(f, 2, "job_teardown", 0, NULL);
-    answer(f, 3, "job_teardown", 0, NULL);
+    answer_call(f, 2, "job_teardown", 0, NULL);
+    answer_call(f, 3, "job_teardown", 0, NULL);
     answer_stage_in(f, 2);
     answer_start(f, 2);
-    expect(f, 2, "running", "None");
+    expect_state(f, 2, "running", "None");
     expect_calls(f, "3:setup 4:setup ");
-    answer(f, 3, "setup", FAILS, "no"); /* a failure does not affect the others */
-    expect(f, 3, "staging-in", "BurstBufferOperation");
+    answer_call(f, 3, "setup", FAILS, "no"); /* a failure does not affect the others */
+    expect_state(f, 3, "staging-in", "BurstBufferOperation");
     expect_calls(f, "4:setup 5:setup ");
     fixture_cancel(f, &FIXTURE_USER, id, "5", 0);
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, NULL, 0), 0);
@@ -324,14 +324,14 @@ static void elements_wait_for_their_pool_in_order(void **state)
     uint32_t after = submit_lines(f, "#BB_LUA pool=p capacity=1");
     uint32_t elements[] = {id + 1, id + 2, id + 3, id + 4};
     for (size_t i = 0; i < 3; i++)
-        assert_string_equal(function_of(f, elements[i]), "setup");
-    expect(f, elements[3], "pending", "BurstBufferResources");
-    expect(f, after, "pending", "BurstBufferResources");
+        assert_string_equal(get_function(f, elements[i]), "setup");
+    expect_state(f, elements[3], "pending", "BurstBufferResources");
+    expect_state(f, after, "pending", "BurstBufferResources");
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, elements[0], NULL, 0), 0);
-    answer(f, elements[0], "setup", SIGKILL, "killed");
-    answer(f, elements[0], "job_teardown", 0, NULL);
-    assert_string_equal(function_of(f, elements[3]), "setup"); /* not the later job */
-    expect(f, after, "pending", "BurstBufferResources");
+    answer_call(f, elements[0], "setup", SIGKILL, "killed");
+    answer_call(f, elements[0], "job_teardown", 0, NULL);
+    assert_string_equal(get_function(f, elements[3]), "setup"); /* not the later job */
+    expect_state(f, after, "pending", "BurstBufferResources");
     fixture_free(f);
 }
 
@@ -343,7 +343,7 @@ static void each_component_of_each_element_has_a_buffer(void **state)
     set[0].burst_buffer = set[1].burst_buffer = (char *)"#BB_LUA";
     uint32_t id = (uint32_t)fixture_submit_set(f, &FIXTURE_USER, set, 2);
     expect_calls(f, "1:setup 2:setup ");
-    expect(f, id + 2, "pending", "BurstBufferStageIn");
+    expect_state(f, id + 2, "pending", "BurstBufferStageIn");
     answer_stage_in(f, 1);
     answer_stage_in(f, 2);
     answer_start(f, 1);
@@ -362,7 +362,7 @@ static int change_lines(struct fixture *f, struct caller who, uint32_t id, const
     return fixture_update_job(f, &who, &m);
 }
 
-static void a_changed_buffer_is_set_up_anew(void **state)
+static void changed_buffer_is_set_up_again(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     fixture_pass(f, 1);
@@ -371,27 +371,27 @@ static void a_changed_buffer_is_set_up_anew(void **state)
     fixture_submit(f, &FIXTURE_USER, &spec);
     uint32_t id = submit_lines(f, "#BB_LUA pool=p capacity=1");
     answer_stage_in(f, id);
-    expect(f, id, "staged-in", "Resources");
+    expect_state(f, id, "staged-in", "Resources");
     assert_int_equal(change_lines(f, FIXTURE_USER, id, "#BB_LUA"), ERR_ACCESS);
     assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA pool=q"), ERR_BURST);
     assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA pool=p capacity=4"), 0);
-    answer(f, id, "job_teardown", 0, NULL);
-    assert_string_equal(function_of(f, id), "setup");
+    answer_call(f, id, "job_teardown", 0, NULL);
+    assert_string_equal(get_function(f, id), "setup");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    assert_int_equal(live_of(f, &arena, id)->burst->size, 4);
+    assert_int_equal(get_live(f, &arena, id)->burst->size, 4);
     assert_int_equal(change_lines(f, FIXTURE_ROOT, id, ""), 0); /* while its function runs */
-    answer(f, id, "setup", SIGKILL, "killed");
+    answer_call(f, id, "setup", SIGKILL, "killed");
     fixture_restart(f);
-    answer(f, id, "job_teardown", 0, NULL);
-    assert_null(live_of(f, &arena, id)->burst);
+    answer_call(f, id, "job_teardown", 0, NULL);
+    assert_null(get_live(f, &arena, id)->burst);
     assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA"), 0); /* it has no buffer */
-    assert_string_equal(function_of(f, id), "setup");
+    assert_string_equal(get_function(f, id), "setup");
     answer_stage_in(f, id);
     fixture_free(f);
 }
 
-static void a_job_that_is_requeued_after_its_end_has_another_buffer(void **state)
+static void job_requeued_after_its_end_gets_a_new_buffer(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
@@ -405,10 +405,10 @@ static void a_job_that_is_requeued_after_its_end_has_another_buffer(void **state
     requeue.has_requeue = requeue.requeue = true;
     assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &requeue), 0);
     fixture_pass(f, 150000); /* requeue_delay */
-    expect(f, id, "staging-in", "BurstBufferStageIn");
+    expect_state(f, id, "staging-in", "BurstBufferStageIn");
     answer_until_launch(f, id);
-    expect(f, id, "running", "None");
-    assert_string_equal(function_of(f, other), "setup");
+    expect_state(f, id, "running", "None");
+    assert_string_equal(get_function(f, other), "setup");
     fixture_free(f);
 }
 
@@ -418,7 +418,7 @@ static void a_running_job_keeps_its_buffer(void **state)
     uint32_t id = submit_lines(f, "#BB_LUA");
     answer_until_launch(f, id);
     assert_int_equal(change_lines(f, FIXTURE_ROOT, id, ""), ERR_NOT_PENDING);
-    expect(f, id, "running", "None");
+    expect_state(f, id, "running", "None");
     fixture_free(f);
 }
 
@@ -432,7 +432,7 @@ static unsigned count_mails(const struct fixture *f, const char *type)
 }
 
 /* Not before the buffer is torn down, and not if data were left behind. */
-static void mail_tells_that_data_are_out(void **state)
+static void mail_reports_the_stage_out(void **state)
 {
     for (int hurry = 0; hurry < 2; hurry++) {
         struct fixture *f = fixture_new_up(CONF "MailProg=/m\n", 2);
@@ -444,41 +444,41 @@ static void mail_tells_that_data_are_out(void **state)
         answer_until_launch(f, id);
         fixture_launched(f, "n1", id, 0);
         end_job(f, id, 0, 0);
-        answer(f, id, "post_run", 0, NULL);
+        answer_call(f, id, "post_run", 0, NULL);
         if (hurry) {
             assert_int_equal(signal_job(f, id, true), 0);
-            answer(f, id, "data_out", SIGKILL, "killed");
+            answer_call(f, id, "data_out", SIGKILL, "killed");
         } else {
-            answer(f, id, "data_out", 0, NULL);
-            answer(f, id, "test_data_out", 0, "");
+            answer_call(f, id, "data_out", 0, NULL);
+            answer_call(f, id, "test_data_out", 0, "");
         }
         assert_int_equal(count_mails(f, "Staged out"), 0);
-        answer(f, id, "job_teardown", 0, NULL);
-        expect(f, id, "complete", "None");
+        answer_call(f, id, "job_teardown", 0, NULL);
+        expect_state(f, id, "complete", "None");
         assert_int_equal(count_mails(f, "Staged out"), !hurry);
         fixture_free(f);
     }
 }
 
-static void another_configuration_loses_no_call(void **state)
+static void reconfiguration_loses_no_script_call(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA");
-    answer(f, id, "setup", 0, NULL);
+    answer_call(f, id, "setup", 0, NULL);
     fixture_reconfigure(f, CONF);
-    answer(f, id, "data_in", 0, NULL);
-    answer(f, id, "test_data_in", 0, "BUSY");
+    answer_call(f, id, "data_in", 0, NULL);
+    answer_call(f, id, "test_data_in", 0, "BUSY");
     fixture_reconfigure(f, CONF);
     fixture_pass(f, 2000);
-    answer(f, id, "test_data_in", 0, NULL);
-    answer(f, id, "real_size", 0, NULL);
+    answer_call(f, id, "test_data_in", 0, NULL);
+    answer_call(f, id, "real_size", 0, NULL);
     answer_start(f, id);
     fixture_launched(f, "n1", id, 0);
     end_job(f, id, 0, 0);
     fixture_reconfigure(f, NODES);
-    answer(f, id, "post_run", 0, NULL);
-    answer(f, id, "job_teardown", 0, NULL);
-    expect(f, id, "complete", "None");
+    answer_call(f, id, "post_run", 0, NULL);
+    answer_call(f, id, "job_teardown", 0, NULL);
+    expect_state(f, id, "complete", "None");
     fixture_free(f);
 }
 
@@ -488,14 +488,14 @@ static const char *const calls[CALLS] = {
     "setup",   "data_in",  "test_data_in", "real_size",     "paths",
     "pre_run", "post_run", "data_out",     "test_data_out", "job_teardown"};
 
-static void bring_to(struct fixture *f, uint32_t id, size_t count)
+static void bring_to_phase(struct fixture *f, uint32_t id, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (i == 6) {
             fixture_launched(f, "n1", id, 0);
             end_job(f, id, 0, 0);
         }
-        answer(f, id, calls[i], 0, NULL);
+        answer_call(f, id, calls[i], 0, NULL);
     }
     if (count == 6) {
         fixture_launched(f, "n1", id, 0);
@@ -507,7 +507,7 @@ static void bring_to(struct fixture *f, uint32_t id, size_t count)
 static void finish_all(struct fixture *f, uint32_t id, size_t *launches)
 {
     for (size_t i = 0; i < 40; i++) {
-        if (*function_of(f, id)) {
+        if (*get_function(f, id)) {
             end_call(f, find_call(f, id), 0, NULL);
         } else if (fixture_state(f, id) == PB__JOB_STATE__RUNNING) {
             *launches += fixture_launches(f, "n1", id);
@@ -523,7 +523,7 @@ static void a_crash_at_any_point_loses_nothing(void **state)
         struct fixture *f = fixture_new_up(CONF, 2);
         uint32_t id = submit_lines(f, "#BB_LUA");
         size_t launches = 0;
-        bring_to(f, id, count);
+        bring_to_phase(f, id, count);
         fixture_clear(f);
         fixture_restart(f);
         fixture_register(f, "n1", "i1");
@@ -534,10 +534,10 @@ static void a_crash_at_any_point_loses_nothing(void **state)
                             : count <= 5 ? calls[count]
                             : count < 9  ? "post_run"
                                          : "job_teardown";
-        assert_string_equal(function_of(f, id), again);
+        assert_string_equal(get_function(f, id), again);
         finish_all(f, id, &launches);
         assert_int_equal(launches, count < 6);
-        expect(f, id, "complete", "None");
+        expect_state(f, id, "complete", "None");
         assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
         fixture_free(f);
     }
@@ -549,38 +549,38 @@ static void a_cancelled_job_is_torn_down(void **state)
     for (size_t count = 0; count < 6; count++) {
         struct fixture *f = fixture_new_up(CONF, 2);
         uint32_t id = submit_lines(f, "#BB_LUA");
-        bring_to(f, id, count);
+        bring_to_phase(f, id, count);
         assert_int_equal(signal_job(f, id, false), 0);
         assert_true(f->scripts.data[find_call(f, id)].stopped);
-        assert_string_equal(function_of(f, id), calls[count]);
-        answer(f, id, calls[count], SIGKILL, "killed");
+        assert_string_equal(get_function(f, id), calls[count]);
+        answer_call(f, id, calls[count], SIGKILL, "killed");
         const char *args = str_cstr(&f->scripts.data[find_call(f, id)].argv);
         assert_non_null(strstr(args, count < 4 ? "true\n" : "false\n")); /* hurry: it never ran */
-        answer(f, id, "job_teardown", 0, NULL);
+        answer_call(f, id, "job_teardown", 0, NULL);
         fixture_gone(f, "n1", id, 0);
-        expect(f, id, "complete", count < 4 ? "BurstBufferStageIn" : "None");
+        expect_state(f, id, "complete", count < 4 ? "BurstBufferStageIn" : "None");
         assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
         fixture_free(f);
     }
 }
 
-static void hurry_leaves_data_out(void **state)
+static void hurried_cancellation_skips_the_stage_out(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA");
     answer_until_launch(f, id);
     fixture_launched(f, "n1", id, 0);
     assert_int_equal(signal_job(f, id, true), 0);
-    answer(f, id, "job_teardown", 0, NULL);
+    answer_call(f, id, "job_teardown", 0, NULL);
     end_job(f, id, 0, SIGTERM);
     /* A job whose data are being staged out. */
     uint32_t other = submit_lines(f, "#BB_LUA");
-    bring_to(f, other, 6);
+    bring_to_phase(f, other, 6);
     assert_int_equal(signal_job(f, other, true), 0);
-    answer(f, other, "post_run", SIGKILL, "killed");
-    answer(f, other, "job_teardown", 0, NULL);
+    answer_call(f, other, "post_run", SIGKILL, "killed");
+    answer_call(f, other, "job_teardown", 0, NULL);
     assert_int_equal(signal_job(f, other, true), 0); /* the reply reports success for the job */
-    expect(f, other, "complete", "None");
+    expect_state(f, other, "complete", "None");
     fixture_free(f);
 }
 
@@ -594,23 +594,23 @@ static void a_failed_stage_in_holds_the_job(void **state)
             struct fixture *f = fixture_new_up(
                 tears_down ? CONF "BurstBufferConf=1 Flags=TeardownFailure\n" : CONF, 2);
             uint32_t id = submit_lines(f, "#BB_LUA");
-            bring_to(f, id, count);
-            answer(f, id, calls[count], FAILS, "disk full");
-            expect(f, id, tears_down ? "teardown" : "staging-in", "BurstBufferOperation");
+            bring_to_phase(f, id, count);
+            answer_call(f, id, calls[count], FAILS, "disk full");
+            expect_state(f, id, tears_down ? "teardown" : "staging-in", "BurstBufferOperation");
             expect_detail(f, id, "disk full");
             if (tears_down)
-                answer(f, id, "job_teardown", 0, NULL);
-            expect(f, id, tears_down ? "pending" : "staging-in", "BurstBufferOperation");
+                answer_call(f, id, "job_teardown", 0, NULL);
+            expect_state(f, id, tears_down ? "pending" : "staging-in", "BurstBufferOperation");
             expect_detail(f, id, "disk full");
             fixture_clear(f);
             fixture_restart(f);
-            expect(f, id, tears_down ? "pending" : "staging-in", "BurstBufferOperation");
+            expect_state(f, id, tears_down ? "pending" : "staging-in", "BurstBufferOperation");
             fixture_register(f, "n1", "i1");
-            release(f, id);
+            release_job(f, id);
             if (!tears_down)
-                answer(f, id, "job_teardown", 0, NULL);
+                answer_call(f, id, "job_teardown", 0, NULL);
             answer_until_launch(f, id);
-            expect(f, id, "running", "None");
+            expect_state(f, id, "running", "None");
             fixture_free(f);
         }
 }
@@ -619,16 +619,16 @@ static void a_stage_in_that_takes_too_long_is_torn_down(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA");
-    answer(f, id, "setup", 0, NULL);
-    answer(f, id, "data_in", 0, NULL);
+    answer_call(f, id, "setup", 0, NULL);
+    answer_call(f, id, "data_in", 0, NULL);
     for (int i = 0; i < 5; i++) {
-        answer(f, id, "test_data_in", 0, "BUSY");
+        answer_call(f, id, "test_data_in", 0, "BUSY");
         fixture_pass(f, 2000);
     }
-    answer(f, id, "test_data_in", 0, "BUSY");
-    expect(f, id, "teardown", "BurstBufferOperation");
+    answer_call(f, id, "test_data_in", 0, "BUSY");
+    expect_state(f, id, "teardown", "BurstBufferOperation");
     expect_detail(f, id, "StageInTimeout");
-    answer(f, id, "job_teardown", 0, NULL);
+    answer_call(f, id, "job_teardown", 0, NULL);
     fixture_free(f);
 }
 
@@ -637,14 +637,14 @@ static void a_failed_pre_run_requeues_held(void **state)
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA");
     answer_stage_in(f, id);
-    answer(f, id, "paths", 0, NULL);
-    answer(f, id, "pre_run", FAILS, "no mount");
-    expect(f, id, "teardown", "BurstBufferOperation");
+    answer_call(f, id, "paths", 0, NULL);
+    answer_call(f, id, "pre_run", FAILS, "no mount");
+    expect_state(f, id, "teardown", "BurstBufferOperation");
     expect_detail(f, id, "pre_run: no mount");
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
-    release(f, id); /* during the teardown of the old buffer */
-    expect(f, id, "teardown", "BurstBufferStageIn");
-    answer(f, id, "job_teardown", 0, NULL);
+    release_job(f, id); /* during the teardown of the old buffer */
+    expect_state(f, id, "teardown", "BurstBufferStageIn");
+    answer_call(f, id, "job_teardown", 0, NULL);
     answer_until_launch(f, id);
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_free(f);
@@ -654,17 +654,17 @@ static void a_failed_stage_out_is_kept(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA");
-    bring_to(f, id, 7);
-    answer(f, id, "data_out", FAILS, "no space");
-    expect(f, id, "staging-out", "BurstBufferOperation");
+    bring_to_phase(f, id, 7);
+    answer_call(f, id, "data_out", FAILS, "no space");
+    expect_state(f, id, "staging-out", "BurstBufferOperation");
     fixture_pass(f, 400000);
     fixture_clear(f);
     fixture_restart(f);
-    expect(f, id, "staging-out", "BurstBufferOperation");
-    assert_string_equal(function_of(f, id), "");
+    expect_state(f, id, "staging-out", "BurstBufferOperation");
+    assert_string_equal(get_function(f, id), "");
     assert_int_equal(signal_job(f, id, true), 0);
-    answer(f, id, "job_teardown", 0, NULL);
-    expect(f, id, "complete", "BurstBufferOperation");
+    answer_call(f, id, "job_teardown", 0, NULL);
+    expect_state(f, id, "complete", "BurstBufferOperation");
     fixture_free(f);
 }
 
@@ -673,18 +673,18 @@ static void a_teardown_is_tried_three_times(void **state)
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit_lines(f, "#BB_LUA");
     assert_int_equal(signal_job(f, id, false), 0);
-    answer(f, id, "setup", SIGKILL, "killed");
+    answer_call(f, id, "setup", SIGKILL, "killed");
     for (int i = 0; i < 3; i++) {
-        answer(f, id, "job_teardown", FAILS, "busy");
-        expect(f, id, i < 2 ? "teardown-fail" : "complete", "BurstBufferStageIn");
+        answer_call(f, id, "job_teardown", FAILS, "busy");
+        expect_state(f, id, i < 2 ? "teardown-fail" : "complete", "BurstBufferStageIn");
         fixture_pass(f, 2000);
     }
-    assert_string_equal(function_of(f, id), "");
+    assert_string_equal(get_function(f, id), "");
     fixture_free(f);
 }
 
 /* A requeued job gets a new buffer. */
-static void a_requeued_job_begins_anew(void **state)
+static void requeued_job_passes_all_phases_again(void **state)
 {
     struct caller root = FIXTURE_ROOT;
     struct fixture *f = fixture_new_up(CONF, 2);
@@ -696,40 +696,40 @@ static void a_requeued_job_begins_anew(void **state)
     m.has_requeue = m.requeue = true;
     assert_int_equal(fixture_update_job(f, &root, &m), 0);
     end_job(f, id, 0, SIGTERM);
-    expect(f, id, "teardown", "BurstBufferStageIn");
-    answer(f, id, "job_teardown", 0, NULL);
+    expect_state(f, id, "teardown", "BurstBufferStageIn");
+    answer_call(f, id, "job_teardown", 0, NULL);
     answer_until_launch(f, id);
-    expect(f, id, "running", "None");
+    expect_state(f, id, "running", "None");
     fixture_free(f);
 }
 
 /* --- pools and sets ----------------------------------------------------------------------------
  */
 
-static void pools_have_so_much(void **state)
+static void capacity_of_a_pool_is_limited(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     fixture_pass(f, 1);
     uint32_t early = submit_lines(f, "#BB_LUA pool=p capacity=1");
-    expect(f, early, "pending", "BurstBufferResources"); /* the pools are still unknown */
+    expect_state(f, early, "pending", "BurstBufferResources"); /* the pools are still unknown */
     give_pools(f, "p 100 40\n");
-    expect(f, early, "staging-in", "BurstBufferStageIn"); /* 40 */
+    expect_state(f, early, "staging-in", "BurstBufferStageIn"); /* 40 */
     uint32_t big = submit_lines(f, "#BB_LUA pool=p capacity=70"), small;
-    expect(f, big, "pending", "BurstBufferResources"); /* 80 */
+    expect_state(f, big, "pending", "BurstBufferResources"); /* 80 */
     small = submit_lines(f, "#BB_LUA pool=p capacity=1");
-    expect(f, small, "pending", "BurstBufferResources"); /* it would fit but comes later */
+    expect_state(f, small, "pending", "BurstBufferResources"); /* it would fit but comes later */
     uint32_t other = submit_lines(f, "#BB_LUA");
-    expect(f, other, "staging-in", "BurstBufferStageIn");
+    expect_state(f, other, "staging-in", "BurstBufferStageIn");
     assert_int_equal(signal_job(f, early, false), 0);
-    answer(f, early, "setup", SIGKILL, "killed");
-    expect(f, big, "pending", "BurstBufferResources"); /* until the teardown has ended */
-    answer(f, early, "job_teardown", 0, NULL);
-    expect(f, big, "staging-in", "BurstBufferStageIn");
-    expect(f, small, "pending", "BurstBufferResources"); /* 20 are left */
+    answer_call(f, early, "setup", SIGKILL, "killed");
+    expect_state(f, big, "pending", "BurstBufferResources"); /* until the teardown has ended */
+    answer_call(f, early, "job_teardown", 0, NULL);
+    expect_state(f, big, "staging-in", "BurstBufferStageIn");
+    expect_state(f, small, "pending", "BurstBufferResources"); /* 20 are left */
     assert_int_equal(signal_job(f, big, false), 0);
-    answer(f, big, "setup", SIGKILL, "killed");
-    answer(f, big, "job_teardown", 0, NULL);
-    expect(f, small, "staging-in", "BurstBufferStageIn");
+    answer_call(f, big, "setup", SIGKILL, "killed");
+    answer_call(f, big, "job_teardown", 0, NULL);
+    expect_state(f, small, "staging-in", "BurstBufferStageIn");
     fixture_free(f);
 }
 
@@ -744,7 +744,7 @@ static void check_set(uint32_t first, uint32_t last)
     specs[0].burst_buffer = (char *)"#BB_LUA a";
     specs[2].burst_buffer = (char *)"#BB_LUA c";
     uint32_t id = (uint32_t)fixture_submit_set(f, &user, specs, 3);
-    assert_null(live_of(f, &arena, id + 1)->burst);
+    assert_null(get_live(f, &arena, id + 1)->burst);
     assert_null(fixture_job(f, &arena, id + 1)->spec->burst_buffer);
     assert_string_equal(fixture_job(f, &arena, id + 2)->spec->burst_buffer, "#BB_LUA c");
     answer_stage_in(f, id);
@@ -759,8 +759,8 @@ static void check_set(uint32_t first, uint32_t last)
     end_job(f, id, 0, 0);
     run_stage_out(f, id);
     run_stage_out(f, id + 2);
-    expect(f, id, "complete", "None");
-    expect(f, id + 2, "complete", "None");
+    expect_state(f, id, "complete", "None");
+    expect_state(f, id + 2, "complete", "None");
     fixture_free(f);
 }
 
@@ -798,7 +798,7 @@ static void buffers_of_others_are_private_as_configured(void **state)
         _cleanup_free_ char *lines = mem_printf("%s%s", CONF, rows[i].line);
         struct fixture *f = fixture_new_up(lines, 1);
         uint32_t id = submit_lines(f, "#BB_LUA x");
-        answer(f, id, "setup", 0, NULL);
+        answer_call(f, id, "setup", 0, NULL);
         assert_int_equal(count_buffers(f, &FIXTURE_USER), 1);
         assert_int_equal(count_buffers(f, &FIXTURE_OTHER), rows[i].seen);
         fixture_free(f);
@@ -809,27 +809,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_of_others_are_private_as_configured),
-        cmocka_unit_test(what_cannot_be_had_is_refused),
-        cmocka_unit_test(sizes_have_units_of_both_kinds),
-        cmocka_unit_test(a_buffer_goes_through_all_phases),
-        cmocka_unit_test(mail_tells_that_data_are_out),
-        cmocka_unit_test(each_element_has_a_buffer_of_its_own),
+        cmocka_unit_test(unavailable_buffers_are_refused),
+        cmocka_unit_test(sizes_have_binary_and_decimal_units),
+        cmocka_unit_test(buffer_passes_all_phases),
+        cmocka_unit_test(mail_reports_the_stage_out),
+        cmocka_unit_test(each_array_element_has_its_own_buffer),
         cmocka_unit_test(elements_wait_for_their_pool_in_order),
         cmocka_unit_test(each_component_of_each_element_has_a_buffer),
-        cmocka_unit_test(a_changed_buffer_is_set_up_anew),
+        cmocka_unit_test(changed_buffer_is_set_up_again),
         cmocka_unit_test(a_running_job_keeps_its_buffer),
-        cmocka_unit_test(a_job_that_is_requeued_after_its_end_has_another_buffer),
-        cmocka_unit_test(another_configuration_loses_no_call),
+        cmocka_unit_test(job_requeued_after_its_end_gets_a_new_buffer),
+        cmocka_unit_test(reconfiguration_loses_no_script_call),
         cmocka_unit_test(a_crash_at_any_point_loses_nothing),
         cmocka_unit_test(a_cancelled_job_is_torn_down),
-        cmocka_unit_test(hurry_leaves_data_out),
+        cmocka_unit_test(hurried_cancellation_skips_the_stage_out),
         cmocka_unit_test(a_failed_stage_in_holds_the_job),
         cmocka_unit_test(a_stage_in_that_takes_too_long_is_torn_down),
         cmocka_unit_test(a_failed_pre_run_requeues_held),
         cmocka_unit_test(a_failed_stage_out_is_kept),
         cmocka_unit_test(a_teardown_is_tried_three_times),
-        cmocka_unit_test(a_requeued_job_begins_anew),
-        cmocka_unit_test(pools_have_so_much),
+        cmocka_unit_test(requeued_job_passes_all_phases_again),
+        cmocka_unit_test(capacity_of_a_pool_is_limited),
         cmocka_unit_test(a_buffer_belongs_to_one_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

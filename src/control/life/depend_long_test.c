@@ -22,7 +22,7 @@ static struct fixture *make_fixture(const char *lines)
     return f;
 }
 
-static int64_t submit(struct fixture *f, const char *dependency)
+static int64_t submit_dependent(struct fixture *f, const char *dependency)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.dependency = (char *)dependency;
@@ -34,11 +34,11 @@ static int64_t submit(struct fixture *f, const char *dependency)
 static void submit_named(struct fixture *f, uint32_t count)
 {
     for (uint32_t i = 1; i <= count; i++)
-        assert_int_equal(submit(f, NULL), i);
+        assert_int_equal(submit_dependent(f, NULL), i);
 }
 
-static const char *all_of(struct str *out, const char *kind, char separator, uint32_t from,
-                          uint32_t to)
+static const char *format_dependencies(struct str *out, const char *kind, char separator,
+                                       uint32_t from, uint32_t to)
 {
     str_clear(out);
     for (uint32_t i = from; i <= to; i++)
@@ -49,12 +49,12 @@ static const char *all_of(struct str *out, const char *kind, char separator, uin
     return str_cstr(out);
 }
 
-static void cancel(struct fixture *f, uint32_t id, const char *tasks)
+static void cancel_job(struct fixture *f, uint32_t id, const char *tasks)
 {
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, tasks, 0), 0);
 }
 
-static const struct depend_index *index_of(const struct fixture *f)
+static const struct depend_index *get_index(const struct fixture *f)
 {
     return &f->control->cluster->waiting;
 }
@@ -72,50 +72,52 @@ static void assert_waits(struct fixture *f, uint32_t id, const char *reason, siz
     assert_int_equal(items, shown);
 }
 
-static void an_end_costs_what_names_it(void **state)
+static void cost_of_a_job_end_depends_on_its_dependents(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     submit_named(f, NAMED);
     for (uint32_t i = 1; i <= WAITING; i++)
-        assert_int_equal(submit(f, all_of(&text, "afterany", ':', 1, NAMED)), NAMED + i);
-    assert_int_equal(index_of(f)->dependents.count, NAMED * WAITING);
+        assert_int_equal(submit_dependent(f, format_dependencies(&text, "afterany", ':', 1, NAMED)),
+                         NAMED + i);
+    assert_int_equal(get_index(f)->dependents.count, NAMED * WAITING);
     fixture_pass(f, 5000);
-    uint64_t looks = index_of(f)->looks;
+    uint64_t looks = get_index(f)->looks;
     size_t puts = f->puts;
-    cancel(f, 7, NULL);
+    cancel_job(f, 7, NULL);
     fixture_pass(f, 100);
-    assert_in_range(index_of(f)->looks - looks, WAITING, 2 * WAITING); /* not all of their items */
-    assert_in_range(f->puts - puts, 1, 2);                             /* the ended job */
-    assert_int_equal(index_of(f)->dependents.count, (NAMED - 1) * WAITING);
-    assert_int_equal(index_of(f)->owed.count, WAITING);
+    assert_in_range(get_index(f)->looks - looks, WAITING, 2 * WAITING); /* not all of their items */
+    assert_in_range(f->puts - puts, 1, 2);                              /* the ended job */
+    assert_int_equal(get_index(f)->dependents.count, (NAMED - 1) * WAITING);
+    assert_int_equal(get_index(f)->owed.count, WAITING);
     for (uint32_t i = 8; i < 58; i++) /* later changes are written together with it */
-        cancel(f, i, NULL);
+        cancel_job(f, i, NULL);
     puts = f->puts;
     fixture_pass(f, 1100);
     assert_int_equal(f->puts - puts, WAITING);
-    assert_int_equal(index_of(f)->owed.count, 0);
+    assert_int_equal(get_index(f)->owed.count, 0);
     assert_waits(f, NAMED + 1, "Dependency", NAMED - 51);
     str_done(&text);
     fixture_free(f);
 }
 
 /* A named job is kept while its outcome is missing in a record, whenever the controller crashes. */
-static void nothing_is_forgotten(void **state)
+static void named_job_is_kept_until_its_outcome_is_recorded(void **state)
 {
     struct str text = STR_INIT;
     for (int64_t ms = 0; ms < 6000; ms += 500) {
         struct fixture *f = make_fixture(CONF);
         submit_named(f, NAMED);
-        uint32_t id = (uint32_t)submit(f, all_of(&text, "afternotok", ':', 1, NAMED));
+        uint32_t id =
+            (uint32_t)submit_dependent(f, format_dependencies(&text, "afternotok", ':', 1, NAMED));
         for (uint32_t i = 1; i <= 100; i++)
-            cancel(f, i, NULL);
+            cancel_job(f, i, NULL);
         fixture_pass(f, ms);
         fixture_restart(f);
         fixture_pass(f, 5000);
         assert_null(cluster_find_job(f->control->cluster, 1));
         assert_waits(f, id, "Dependency", 100);
-        assert_int_equal(index_of(f)->dependents.count, 100);
+        assert_int_equal(get_index(f)->dependents.count, 100);
         fixture_restart(f);
         assert_waits(f, id, "Dependency", 100);
         fixture_free(f);
@@ -123,18 +125,18 @@ static void nothing_is_forgotten(void **state)
     str_done(&text);
 }
 
-static void jobs_are_purged_although_many_wait(void **state)
+static void ended_jobs_are_purged_despite_many_dependents(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     submit_named(f, NAMED);
     for (uint32_t i = 1; i <= WAITING; i++)
-        submit(f, all_of(&text, "afterany", ':', 1, NAMED));
+        submit_dependent(f, format_dependencies(&text, "afterany", ':', 1, NAMED));
     int owing = 0;
     for (uint32_t i = 1; i <= 100; i++) {
-        cancel(f, i, NULL);
+        cancel_job(f, i, NULL);
         fixture_pass(f, 100);
-        owing += index_of(f)->owed.count > 0;
+        owing += get_index(f)->owed.count > 0;
     }
     assert_null(cluster_find_job(f->control->cluster, 40));
     assert_true(owing > 80); /* nearly always something is unwritten */
@@ -142,7 +144,7 @@ static void jobs_are_purged_although_many_wait(void **state)
     fixture_free(f);
 }
 
-static void long_lists_mean_what_short_ones_do(void **state)
+static void long_dependency_lists_work_as_short_ones(void **state)
 {
     static const struct {
         const char *kind;
@@ -165,9 +167,10 @@ static void long_lists_mean_what_short_ones_do(void **state)
         print_message("%s %c %u\n", v[i].kind, v[i].separator, v[i].ends);
         struct fixture *f = make_fixture(CONF);
         submit_named(f, NAMED);
-        uint32_t id = (uint32_t)submit(f, all_of(&text, v[i].kind, v[i].separator, 1, NAMED));
+        uint32_t id = (uint32_t)submit_dependent(
+            f, format_dependencies(&text, v[i].kind, v[i].separator, 1, NAMED));
         for (uint32_t k = 1; k <= v[i].ends; k++)
-            cancel(f, k, NULL);
+            cancel_job(f, k, NULL);
         fixture_pass(f, 100);
         const char *reason = fixture_job(f, &arena, id)->live->reason;
         bool waits = strstr(v[i].reason, "Dependency") == v[i].reason;
@@ -181,20 +184,20 @@ static void long_lists_mean_what_short_ones_do(void **state)
     str_done(&text);
 }
 
-static void a_delay_holds_a_long_list(void **state)
+static void delay_applies_to_a_long_list(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     submit_named(f, 40);
-    all_of(&text, "after", ':', 1, 39);
+    format_dependencies(&text, "after", ':', 1, 39);
     str_puts(&text, ":40+2");
-    uint32_t id = (uint32_t)submit(f, str_cstr(&text));
+    uint32_t id = (uint32_t)submit_dependent(f, str_cstr(&text));
     for (uint32_t i = 1; i <= 40; i++)
-        cancel(f, i, NULL);
+        cancel_job(f, i, NULL);
     fixture_pass(f, 100 * 1000);
     assert_waits(f, id, "Dependency", 1);
     fixture_pass(f, 21 * 1000);
-    assert_int_equal(index_of(f)->dependents.count, 0);
+    assert_int_equal(get_index(f)->dependents.count, 0);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_null(fixture_job(f, &arena, id)->live->dependency);
@@ -202,7 +205,7 @@ static void a_delay_holds_a_long_list(void **state)
     fixture_free(f);
 }
 
-static int requeue(struct fixture *f, uint32_t id)
+static int requeue_job(struct fixture *f, uint32_t id)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = id;
@@ -211,33 +214,34 @@ static int requeue(struct fixture *f, uint32_t id)
 }
 
 /* The job ends before it begins, and after a requeue waits for the items that were open. */
-static void an_ended_job_costs_little_and_may_come_back(void **state)
+static void requeued_job_waits_for_its_open_dependencies(void **state)
 {
     struct fixture *f = make_fixture("MinJobAge=1000\n" CONF);
     struct str text = STR_INIT;
     submit_named(f, NAMED);
-    uint32_t id = (uint32_t)submit(f, all_of(&text, "afternotok", ':', 1, NAMED));
+    uint32_t id =
+        (uint32_t)submit_dependent(f, format_dependencies(&text, "afternotok", ':', 1, NAMED));
     for (uint32_t i = 1; i <= 50; i++)
-        cancel(f, i, NULL);
-    cancel(f, id, NULL);
+        cancel_job(f, i, NULL);
+    cancel_job(f, id, NULL);
     assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 0);
-    assert_int_equal(index_of(f)->dependents.count + index_of(f)->owed.count, 0);
+    assert_int_equal(get_index(f)->dependents.count + get_index(f)->owed.count, 0);
     fixture_restart(f);
     assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 0);
-    assert_int_equal(requeue(f, id), 0);
+    assert_int_equal(requeue_job(f, id), 0);
     assert_waits(f, id, "Dependency", NAMED - 50);
     assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), NAMED);
     str_done(&text);
     fixture_free(f);
 }
 
-static const char *refusal(struct fixture *f, const char *dependency)
+static const char *get_refusal(struct fixture *f, const char *dependency)
 {
-    assert_int_equal(submit(f, dependency), -ERR_DEPENDENCY);
+    assert_int_equal(submit_dependent(f, dependency), -ERR_DEPENDENCY);
     return fixture_text(f, f->last_call);
 }
 
-static void too_many_are_refused(void **state)
+static void too_many_dependencies_are_refused(void **state)
 {
     struct fixture *f = make_fixture("MaxJobCount=200\n" CONF);
     struct str text = STR_INIT;
@@ -245,13 +249,13 @@ static void too_many_are_refused(void **state)
     str_puts(&text, "afterok:1");
     for (int i = 1; i < 1000; i++)
         str_puts(&text, ":1");
-    assert_int_equal(submit(f, str_cstr(&text)), 101);
+    assert_int_equal(submit_dependent(f, str_cstr(&text)), 101);
     str_puts(&text, ":1");
-    const char *why = refusal(f, str_cstr(&text));
+    const char *why = get_refusal(f, str_cstr(&text));
     assert_non_null(strstr(why, "it names 1001 jobs, and a job may wait for 1000 at most"));
     for (int i = 0; i < 30; i++)
-        submit(f, all_of(&text, "afterok", ':', 1, 100));
-    why = refusal(f, all_of(&text, "afterok", ':', 1, 3));
+        submit_dependent(f, format_dependencies(&text, "afterok", ':', 1, 100));
+    why = get_refusal(f, format_dependencies(&text, "afterok", ':', 1, 3));
     assert_non_null(strstr(why, "it names 3 jobs; your jobs name 4000 already, of 4000 that"));
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.dependency = (char *)str_cstr(&text);
@@ -262,8 +266,8 @@ static void too_many_are_refused(void **state)
     why = fixture_text(f, f->last_call);
     assert_non_null(strstr(why, "the jobs of all users name 16003 already, of 16000"));
     f->control->cluster->waiting.items -= 12000;
-    cancel(f, 101, NULL);
-    assert_true(submit(f, str_cstr(&text)) > 0);
+    cancel_job(f, 101, NULL);
+    assert_true(submit_dependent(f, str_cstr(&text)) > 0);
     str_done(&text);
     fixture_free(f);
 }
@@ -287,7 +291,7 @@ static void parts_of_an_array_are_bounded(void **state)
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
     r.array_tasks = (char *)"5";
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_DEPENDENCY);
-    cancel(f, r.job_id, "5"); /* ending is never rejected */
+    cancel_job(f, r.job_id, "5"); /* ending is never rejected */
     assert_int_equal(depend_count_of_user(f->control->cluster, FIXTURE_USER.uid), 1600);
     str_done(&text);
     fixture_free(f);
@@ -301,16 +305,16 @@ static void aftercorr_of_many_arrays_is_refused(void **state)
     s.array_inx = (char *)"0-3";
     for (int i = 1; i <= 17; i++)
         assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), i);
-    s.dependency = (char *)all_of(&text, "aftercorr", ':', 1, 17);
+    s.dependency = (char *)format_dependencies(&text, "aftercorr", ':', 1, 17);
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), -ERR_DEPENDENCY);
     assert_non_null(strstr(fixture_text(f, f->last_call), "names 17 job arrays, and 16 is"));
-    s.dependency = (char *)all_of(&text, "aftercorr", ':', 1, 16);
+    s.dependency = (char *)format_dependencies(&text, "aftercorr", ':', 1, 16);
     assert_true(fixture_submit(f, &FIXTURE_USER, &s) > 0);
     str_done(&text);
     fixture_free(f);
 }
 
-static void an_item_is_small(void **state)
+static void dependency_items_need_little_memory(void **state)
 {
     assert_in_range(sizeof(struct depend_item), 1, 88);
 }
@@ -318,16 +322,16 @@ static void an_item_is_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_end_costs_what_names_it),
-        cmocka_unit_test(nothing_is_forgotten),
-        cmocka_unit_test(jobs_are_purged_although_many_wait),
-        cmocka_unit_test(long_lists_mean_what_short_ones_do),
-        cmocka_unit_test(a_delay_holds_a_long_list),
-        cmocka_unit_test(an_ended_job_costs_little_and_may_come_back),
-        cmocka_unit_test(too_many_are_refused),
+        cmocka_unit_test(cost_of_a_job_end_depends_on_its_dependents),
+        cmocka_unit_test(named_job_is_kept_until_its_outcome_is_recorded),
+        cmocka_unit_test(ended_jobs_are_purged_despite_many_dependents),
+        cmocka_unit_test(long_dependency_lists_work_as_short_ones),
+        cmocka_unit_test(delay_applies_to_a_long_list),
+        cmocka_unit_test(requeued_job_waits_for_its_open_dependencies),
+        cmocka_unit_test(too_many_dependencies_are_refused),
         cmocka_unit_test(parts_of_an_array_are_bounded),
         cmocka_unit_test(aftercorr_of_many_arrays_is_refused),
-        cmocka_unit_test(an_item_is_small),
+        cmocka_unit_test(dependency_items_need_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

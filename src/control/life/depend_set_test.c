@@ -10,7 +10,7 @@
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-9] CPUs=4 RealMemory=4000\n"                \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\nSlurmdTimeout=0\n"
 
-static Pb__JobSpec wanting(const char *name, const char *dependency)
+static Pb__JobSpec make_spec(const char *name, const char *dependency)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
@@ -24,7 +24,7 @@ static Pb__JobSpec wanting(const char *name, const char *dependency)
 static int64_t submit_set(struct fixture *f, const char *name, const char *dependency)
 {
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(name, dependency), wanting(name, dependency)};
+    Pb__JobSpec specs[] = {make_spec(name, dependency), make_spec(name, dependency)};
     return fixture_submit_set(f, &user, specs, 2);
 }
 
@@ -33,11 +33,11 @@ static int64_t submit_behind(struct fixture *f, const char *format, int64_t id)
     struct caller user = FIXTURE_USER;
     char text[64];
     snprintf(text, sizeof text, format, (long long)id);
-    Pb__JobSpec spec = wanting("job", text);
+    Pb__JobSpec spec = make_spec("job", text);
     return fixture_submit(f, &user, &spec);
 }
 
-static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, int64_t id)
 {
     return fixture_job(f, arena, (uint32_t)id)->live;
 }
@@ -48,7 +48,7 @@ static void expect_reason_at(struct fixture *f, int64_t id, const char *word, in
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__JobLive *l = live(f, &arena, id);
+    const Pb__JobLive *l = get_live(f, &arena, id);
     const char *got = l->state == PB__JOB_STATE__PENDING ? l->reason : "";
     if (!str_eq(got, word))
         fail_msg("line %d: job %lld: '%s', expected '%s'", line, (long long)id, got, word);
@@ -59,21 +59,21 @@ static void end_leader(struct fixture *f, int64_t id, int status)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__JobLive *l = live(f, &arena, id);
+    const Pb__JobLive *l = get_live(f, &arena, id);
     fixture_launched(f, l->nodes, (uint32_t)id, l->restarts);
     fixture_batch_ended(f, l->nodes, (uint32_t)id, l->restarts, status);
     fixture_gone(f, l->nodes, (uint32_t)id, l->restarts);
 }
 
-static void clean(struct fixture *f, int64_t id)
+static void clean_nodes(struct fixture *f, int64_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__JobLive *l = live(f, &arena, id);
+    const Pb__JobLive *l = get_live(f, &arena, id);
     fixture_gone(f, l->nodes, (uint32_t)id, l->restarts);
 }
 
-static void restart(struct fixture *f)
+static void restart_controller(struct fixture *f)
 {
     fixture_restart(f);
     for (unsigned i = 1; i < 10; i++) {
@@ -84,7 +84,7 @@ static void restart(struct fixture *f)
 }
 
 /* The other one of its components has processes that outlive the script: a step of it. */
-static void touch(struct fixture *f, int64_t id)
+static void start_step(struct fixture *f, int64_t id)
 {
     Pb__StepSpec spec = PB__STEP_SPEC__INIT;
     struct caller user = FIXTURE_USER;
@@ -103,16 +103,16 @@ static void a_job_waits_for_all_components(void **state)
     int64_t ok = submit_behind(f, "afterok:%lld", id), any = submit_behind(f, "afterany:%lld", id);
     int64_t begun = submit_behind(f, "after:%lld", id);
     (void)state;
-    touch(f, id + 1);
+    start_step(f, id + 1);
     expect_reason(f, begun, "");
     expect_reason(f, ok, "Dependency");
     end_leader(f, id, 0);
     fixture_turn(f);
     expect_reason(f, ok, "Dependency");
     expect_reason(f, any, "Dependency");
-    restart(f);
+    restart_controller(f);
     expect_reason(f, ok, "Dependency");
-    clean(f, id + 1);
+    clean_nodes(f, id + 1);
     fixture_pass(f, 1000);
     expect_reason(f, ok, "");
     expect_reason(f, any, "");
@@ -120,11 +120,11 @@ static void a_job_waits_for_all_components(void **state)
 }
 
 /* One component was cancelled: the job as a whole has not ended well, the others have. */
-static void a_component_alone_is_named_by_its_offset(void **state)
+static void dependency_names_one_component_by_its_offset(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 9);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting("s", NULL), wanting("s", NULL), wanting("s", NULL)};
+    Pb__JobSpec specs[] = {make_spec("s", NULL), make_spec("s", NULL), make_spec("s", NULL)};
     int64_t id = fixture_submit_set(f, &user, specs, 3);
     int64_t whole = submit_behind(f, "afterok:%lld", id);
     int64_t second = submit_behind(f, "afternotok:%lld+1", id);
@@ -134,16 +134,16 @@ static void a_component_alone_is_named_by_its_offset(void **state)
     char text[64];
     (void)state;
     snprintf(text, sizeof text, "afternotok:%lld+1(unfulfilled)", (long long)id);
-    assert_string_equal(live(f, &arena, second)->dependency, text);
+    assert_string_equal(get_live(f, &arena, second)->dependency, text);
     assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
-    clean(f, id + 1);
+    clean_nodes(f, id + 1);
     fixture_pass(f, 1000);
     expect_reason(f, second, "");
     expect_reason(f, third, "Dependency");
-    restart(f);
+    restart_controller(f);
     end_leader(f, id, 0);
     fixture_pass(f, 1000);
-    clean(f, id + 2);
+    clean_nodes(f, id + 2);
     fixture_pass(f, 1000);
     expect_reason(f, whole, "DependencyNeverSatisfied");
     expect_reason(f, third, "");
@@ -167,7 +167,7 @@ static void a_wrong_offset_is_refused(void **state)
 }
 
 /* Components have one name, and are not in one another's way. */
-static void singletons_run_one_after_the_other(void **state)
+static void singleton_sets_run_one_after_the_other(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 9);
     (void)state;
@@ -183,16 +183,16 @@ static void singletons_run_one_after_the_other(void **state)
         expect_reason(f, second + i, "");
         expect_reason(f, third + i, "Dependency");
     }
-    restart(f);
+    restart_controller(f);
     end_leader(f, second, 0);
-    clean(f, second + 1);
+    clean_nodes(f, second + 1);
     fixture_pass(f, 1000);
     for (int i = 0; i < 2; i++)
         expect_reason(f, third + i, "");
     fixture_free(f);
 }
 
-static int change(struct fixture *f, int64_t id, const char *dependency)
+static int change_dependency(struct fixture *f, int64_t id, const char *dependency)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
@@ -203,11 +203,11 @@ static int change(struct fixture *f, int64_t id, const char *dependency)
     return fixture_update_job(f, &user, &r);
 }
 
-static void no_component_waits_for_its_own_job(void **state)
+static void component_cannot_wait_for_its_own_job(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 9);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec held = wanting("held", NULL);
+    Pb__JobSpec held = make_spec("held", NULL);
     held.has_hold = held.hold = true;
     (void)state;
     int64_t first = fixture_submit(f, &user, &held);
@@ -215,12 +215,12 @@ static void no_component_waits_for_its_own_job(void **state)
     snprintf(text, sizeof text, "afterok:%lld", (long long)first);
     int64_t id = submit_set(f, "set", text);
     snprintf(text, sizeof text, "afterok:%lld", (long long)id);
-    assert_int_equal(change(f, id + 1, text), ERR_DEPENDENCY);
+    assert_int_equal(change_dependency(f, id + 1, text), ERR_DEPENDENCY);
     snprintf(text, sizeof text, "afterok:%lld+1", (long long)id);
-    assert_int_equal(change(f, id, text), ERR_DEPENDENCY);
-    assert_int_equal(change(f, first, text), ERR_DEPENDENCY); /* a circle */
+    assert_int_equal(change_dependency(f, id, text), ERR_DEPENDENCY);
+    assert_int_equal(change_dependency(f, first, text), ERR_DEPENDENCY); /* a circle */
     snprintf(text, sizeof text, "afterok:%lld", (long long)id);
-    assert_int_equal(change(f, first, text), ERR_DEPENDENCY);
+    assert_int_equal(change_dependency(f, first, text), ERR_DEPENDENCY);
     fixture_free(f);
 }
 
@@ -228,10 +228,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_waits_for_all_components),
-        cmocka_unit_test(a_component_alone_is_named_by_its_offset),
+        cmocka_unit_test(dependency_names_one_component_by_its_offset),
         cmocka_unit_test(a_wrong_offset_is_refused),
-        cmocka_unit_test(singletons_run_one_after_the_other),
-        cmocka_unit_test(no_component_waits_for_its_own_job),
+        cmocka_unit_test(singleton_sets_run_one_after_the_other),
+        cmocka_unit_test(component_cannot_wait_for_its_own_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@
 #define TOGETHER GANG PARTS
 #define APART GANG "GangOverlap=no\n" PARTS
 
-static int64_t submit(struct fixture *f, const char *part, const char *node, uint32_t tasks)
+static int64_t submit_job(struct fixture *f, const char *part, const char *node, uint32_t tasks)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = true;
@@ -73,7 +73,7 @@ static void pass_slice(struct fixture *f)
     fixture_obey(f);
 }
 
-static void cancel(struct fixture *f, uint32_t id, const char *node)
+static void cancel_job(struct fixture *f, uint32_t id, const char *node)
 {
     assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, id, NULL, 0), 0);
     fixture_gone(f, node, id, 0);
@@ -87,12 +87,12 @@ static void slots_of_partitions_are_listed_apart(void **state)
 {
     struct fixture *f = fixture_new_up(COUNTED APART, 5);
     (void)state;
-    submit(f, "a", "n1", 4);
-    submit(f, "b", "n1", 4);
+    submit_job(f, "a", "n1", 4);
+    submit_job(f, "b", "n1", 4);
     expect_slots(f, "1 2");
-    submit(f, "a", "n1", 4);
-    submit(f, "b", "n1", 4);
-    submit(f, "b", "n1", 4);
+    submit_job(f, "a", "n1", 4);
+    submit_job(f, "b", "n1", 4);
+    submit_job(f, "b", "n1", 4);
     expect_slots(f, "1 2, 3 4, 1 5");
     pass_slice(f);
     expect_slots(f, "3 4, 1 5, 3 2");
@@ -105,27 +105,27 @@ static void jobs_with_the_same_node_take_turns_after_partitions_are_parted(void 
 {
     struct fixture *f = fixture_new_up(LINEAR TOGETHER, 5);
     (void)state;
-    submit(f, "a", "n1", 0);
-    submit(f, "b", "n1", 0);
-    submit(f, "b", "n2", 0);
+    submit_job(f, "a", "n1", 0);
+    submit_job(f, "b", "n1", 0);
+    submit_job(f, "b", "n2", 0);
     expect_slots(f, "1 3, 2 3");
     fixture_reconfigure(f, LINEAR APART);
     fixture_obey(f);
     expect_slots(f, "1 3, 2 3");
-    submit(f, "a", "n1", 0);
-    submit(f, "b", "n1", 0);
-    submit(f, "a", "n2", 0);
+    submit_job(f, "a", "n1", 0);
+    submit_job(f, "b", "n1", 0);
+    submit_job(f, "a", "n2", 0);
     for (int64_t id = 4; id <= 6; id++)
         assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
     pass_slice(f);
     expect_slots(f, "2 3, 1 3");
     pass_slice(f);
     expect_slots(f, "1 3, 2 3");
-    cancel(f, 1, "n1");
+    cancel_job(f, 1, "n1");
     expect_slots(f, "2 3, 5 3"); /* partitions are apart again: the node is of this one */
-    cancel(f, 2, "n1");
+    cancel_job(f, 2, "n1");
     expect_slots(f, "3 5");
-    cancel(f, 5, "n1");
+    cancel_job(f, 5, "n1");
     expect_slots(f, "4 3");
     fixture_free(f);
 }
@@ -135,8 +135,8 @@ static void partitions_share_after_gang_overlap_is_set(void **state)
 {
     struct fixture *f = fixture_new_up(LINEAR APART, 5);
     (void)state;
-    submit(f, "a", "n1", 0);
-    submit(f, "b", "n1", 0);
+    submit_job(f, "a", "n1", 0);
+    submit_job(f, "b", "n1", 0);
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__PENDING);
     fixture_reconfigure(f, LINEAR TOGETHER);
     fixture_turn(f);
@@ -152,8 +152,8 @@ static void job_is_not_resumed_beside_another_partition(void **state)
 {
     struct fixture *f = fixture_new_up(LINEAR TOGETHER, 5);
     (void)state;
-    submit(f, "a", "n1", 0);
-    submit(f, "b", "n1", 0);
+    submit_job(f, "a", "n1", 0);
+    submit_job(f, "b", "n1", 0);
     fixture_obey(f);
     assert_int_equal(fixture_suspend(f, 1, false), 0);
     fixture_obey(f);
@@ -161,7 +161,7 @@ static void job_is_not_resumed_beside_another_partition(void **state)
     fixture_reconfigure(f, LINEAR APART);
     fixture_obey(f);
     assert_int_equal(fixture_suspend(f, 1, true), ERR_NODES_BUSY);
-    cancel(f, 2, "n1");
+    cancel_job(f, 2, "n1");
     assert_int_equal(fixture_suspend(f, 1, true), 0);
     fixture_obey(f);
     expect_slots(f, "1");
@@ -173,17 +173,17 @@ static void partitions_are_joined_through_a_third_one(void **state)
 {
     struct fixture *f = fixture_new_up(LINEAR TOGETHER, 5);
     (void)state;
-    submit(f, "a", "n1", 0);
-    submit(f, "c", "n1", 0);
-    submit(f, "c", "n2", 0);
-    submit(f, "b", "n2", 0);
+    submit_job(f, "a", "n1", 0);
+    submit_job(f, "c", "n1", 0);
+    submit_job(f, "c", "n2", 0);
+    submit_job(f, "b", "n2", 0);
     expect_slots(f, "1 3, 2 4");
     fixture_reconfigure(f, LINEAR APART);
     fixture_obey(f);
     expect_slots(f, "1 3, 2 4");
     pass_slice(f);
     expect_slots(f, "2 4, 1 3");
-    cancel(f, 2, "n1");
+    cancel_job(f, 2, "n1");
     expect_slots(f, "1 4, 1 3"); /* each by itself */
     fixture_free(f);
 }
@@ -198,14 +198,14 @@ static void cpus_are_of_the_partition_whose_job_is_left(void **state)
         for (int last = 0; last < 2; last++) {
             static const char *const parts[] = {"a", "b"};
             struct fixture *f = fixture_new_up(selects[i], 5);
-            submit(f, "a", "n1", i ? 8 : 0);
-            submit(f, "b", "n1", i ? 8 : 0);
+            submit_job(f, "a", "n1", i ? 8 : 0);
+            submit_job(f, "b", "n1", i ? 8 : 0);
             fixture_reconfigure(f, selects[i + 1]);
             fixture_obey(f);
-            cancel(f, last ? 1 : 2, "n1");
-            submit(f, parts[!last], "n1", i ? 8 : 0);
+            cancel_job(f, last ? 1 : 2, "n1");
+            submit_job(f, parts[!last], "n1", i ? 8 : 0);
             assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__PENDING);
-            submit(f, parts[last], "n1", i ? 8 : 0);
+            submit_job(f, parts[last], "n1", i ? 8 : 0);
             expect_slots(f, last ? "2, 4" : "1, 4");
             fixture_free(f);
         }
@@ -216,8 +216,8 @@ static void slots_are_listed_while_a_job_is_ending(void **state)
 {
     struct fixture *f = fixture_new_up(LINEAR TOGETHER, 5);
     (void)state;
-    submit(f, "a", "n1", 0);
-    submit(f, "b", "n1", 0);
+    submit_job(f, "a", "n1", 0);
+    submit_job(f, "b", "n1", 0);
     fixture_obey(f);
     fixture_launched(f, "n1", 1, 0);
     assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, 1, NULL, 0), 0);
@@ -233,20 +233,20 @@ static void deleted_partition_leaves_its_units(void **state)
 {
     struct fixture *f = fixture_new_up(COUNTED TOGETHER, 5);
     (void)state;
-    submit(f, "b", "n1", 8);
-    submit(f, "c", "n1", 8);
+    submit_job(f, "b", "n1", 8);
+    submit_job(f, "c", "n1", 8);
     fixture_reconfigure(f, COUNTED APART);
     fixture_obey(f);
-    submit(f, "a", "n2", 8);
-    cancel(f, 1, "n1");
-    cancel(f, 3, "n2");
+    submit_job(f, "a", "n2", 8);
+    cancel_job(f, 1, "n1");
+    cancel_job(f, 3, "n2");
     struct cluster *c = f->control->cluster;
     cluster_remove_part(c, cluster_find_part(c, "b"));
     cluster_remove_part(c, cluster_find_part(c, "a"));
     const struct node *n = c->nodes.data[0];
     for (uint32_t i = 0; i < n->units; i++)
         assert_ptr_equal(n->use[i].part, cluster_find_part(c, "c"));
-    submit(f, "c", "n1", 8);
+    submit_job(f, "c", "n1", 8);
     expect_slots(f, "2, 4");
     pass_slice(f);
     expect_slots(f, "4, 2");

@@ -22,7 +22,7 @@
          "PartitionName=one Nodes=n[1-3] Default=YES OverSubscribe=FORCE DefMemPerNode=100\n"      \
          "PartitionName=two Nodes=n[4-5] OverSubscribe=FORCE DefMemPerNode=100\n"
 
-static int64_t submit(struct fixture *f, const char *part, uint32_t nodes)
+static int64_t submit_job(struct fixture *f, const char *part, uint32_t nodes)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = true;
@@ -105,16 +105,16 @@ static void pass_slice(struct fixture *f)
 }
 
 /* GANG-28. */
-static void active_set_has_those_that_run_now(void **state)
+static void active_set_lists_the_running_jobs(void **state)
 {
     static const uint32_t sizes[] = {2, 3, 1, 2, 1};
     struct fixture *f = fixture_new_up(TWO, 5);
     (void)state;
     for (int64_t id = 1; id <= 5; id++) {
-        submit(f, id == 4 ? "two" : "one", sizes[id - 1]);
+        submit_job(f, id == 4 ? "two" : "one", sizes[id - 1]);
         check_active_sets(f, id);
     }
-    submit(f, "two", 1);
+    submit_job(f, "two", 1);
     expect_queue(f, "one", "1* 2 3* 5");
     expect_queue(f, "two", "4* 6");
     for (int i = 0; i < 4; i++) {
@@ -146,9 +146,9 @@ static void timeslicer_acts_when_a_job_waits(void **state)
 {
     struct fixture *f = fixture_new_up(TWO, 5);
     (void)state;
-    submit(f, "one", 2);
-    submit(f, "one", 1);
-    submit(f, "two", 2);
+    submit_job(f, "one", 2);
+    submit_job(f, "one", 1);
+    submit_job(f, "two", 2);
     fixture_obey(f);
     fixture_pass(f, 1000);
     size_t puts = f->puts;
@@ -156,7 +156,7 @@ static void timeslicer_acts_when_a_job_waits(void **state)
         fixture_pass(f, SLICE_MS);
     assert_int_equal(count_halts(f), 0);
     assert_int_equal(f->puts, puts);
-    submit(f, "one", 3);
+    submit_job(f, "one", 3);
     expect_queue(f, "one", "1* 2* 4");
     fixture_obey(f);
     assert_true(f->wake_ms <= f->mono_ms + SLICE_MS);
@@ -185,7 +185,7 @@ static void timeslicer_acts_when_a_job_waits(void **state)
 /* GANG-33: those that run go to the end of the queue, in their order. GANG-34: the active set is
  * built anew from the job that has waited longest, and then with each next one that fits beside
  * those that were chosen. */
-static void queue_of_each_slice(void **state)
+static void queue_is_listed_in_each_slice(void **state)
 {
     static const uint32_t sizes[] = {3, 5, 2, 3, 2};
     static const char *const queues[] = {"1* 2 3* 4 5", "2* 4 5 1 3", "4* 5* 1 3 2", "1* 3* 2 4 5",
@@ -193,7 +193,7 @@ static void queue_of_each_slice(void **state)
     struct fixture *f = fixture_new_up(ONE, 5);
     (void)state;
     for (size_t i = 0; i < 5; i++)
-        submit(f, NULL, sizes[i]);
+        submit_job(f, NULL, sizes[i]);
     expect_queue(f, "one", queues[0]);
     for (size_t i = 1; i < 5; i++) {
         pass_slice(f);
@@ -253,7 +253,7 @@ static void jobs_are_suspended_before_others_are_resumed(void **state)
     (void)state;
     expect_transitions(f, &since, "");
     for (size_t i = 0; i < 3; i++)
-        submit(f, NULL, sizes[i]);
+        submit_job(f, NULL, sizes[i]);
     expect_queue(f, "one", "1* 2 3*");
     expect_transitions(f, &since, "1:PD>R 2:PD>R 2:R>S 3:PD>R");
     pass_slice(f);
@@ -288,9 +288,9 @@ static void put_life(bool by_gang, struct str *out)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     expect_transitions(f, &since, "");
-    submit(f, NULL, 5);
+    submit_job(f, NULL, 5);
     if (by_gang)
-        submit(f, NULL, 5);
+        submit_job(f, NULL, 5);
     fixture_launched(f, "n1", 1, 0);
     fixture_obey(f);
     fixture_pass(f, SLICE_MS);
@@ -335,12 +335,12 @@ static void turn_ends_as_by_scontrol_suspend(void **state)
 }
 
 /* Dynamic nodes and edits of the file may be more frequent than switches. */
-static void slice_goes_on_across_reconfigurations(void **state)
+static void slice_continues_across_reconfigurations(void **state)
 {
     struct fixture *f = fixture_new_up(ONE, 5);
     (void)state;
-    submit(f, "one", 5);
-    submit(f, "one", 5);
+    submit_job(f, "one", 5);
+    submit_job(f, "one", 5);
     fixture_obey(f);
     for (int i = 0; i < 3; i++) {
         expect_queue(f, "one", "1* 2");
@@ -371,12 +371,12 @@ static void restart_and_register(struct fixture *f)
 }
 
 /* Controllers may start more often than slices end: a restart does not extend a slice. */
-static void slice_goes_on_across_restarts(void **state)
+static void slice_continues_across_restarts(void **state)
 {
     struct fixture *f = fixture_new_up(ONE, 5);
     (void)state;
-    submit(f, "one", 5);
-    submit(f, "one", 5);
+    submit_job(f, "one", 5);
+    submit_job(f, "one", 5);
     fixture_obey(f);
     for (int i = 0; i < 3; i++) {
         expect_queue(f, "one", "1* 2");
@@ -411,8 +411,8 @@ static void slice_that_is_over_at_the_start_ends_at_once(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture *f = fixture_new_up(ONE, 5);
-        submit(f, "one", 5);
-        submit(f, "one", 5);
+        submit_job(f, "one", 5);
+        submit_job(f, "one", 5);
         fixture_obey(f);
         f->mono_ms += cases[i].down_ms;
         f->wall_ms += cases[i].down_ms + cases[i].set_ms;
@@ -431,8 +431,8 @@ static void job_that_waits_later_waits_for_a_slice(void **state)
 {
     struct fixture *f = fixture_new_up(ONE, 5);
     (void)state;
-    submit(f, "one", 5);
-    submit(f, "one", 5);
+    submit_job(f, "one", 5);
+    submit_job(f, "one", 5);
     fixture_obey(f);
     assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, 2, NULL, 0), 0);
     for (unsigned n = 1; n <= 5; n++) {
@@ -444,7 +444,7 @@ static void job_that_waits_later_waits_for_a_slice(void **state)
     expect_queue(f, "one", "1*");
     fixture_pass(f, SLICE_MS);
     restart_and_register(f);
-    submit(f, "one", 5);
+    submit_job(f, "one", 5);
     fixture_obey(f);
     fixture_pass(f, SLICE_MS - 1);
     expect_queue(f, "one", "1* 3");
@@ -462,7 +462,7 @@ static void job_that_was_never_suspended_has_all_of_its_time(void **state)
     (void)state;
     register_all(f);
     fixture_pass(f, 500);
-    uint32_t id = (uint32_t)submit(f, "one", 5);
+    uint32_t id = (uint32_t)submit_job(f, "one", 5);
     fixture_obey(f);
     for (int i = 0; i < 10; i++) {
         fixture_pass(f, 300);
@@ -563,7 +563,7 @@ static void elements_of_an_array_are_listed_by_their_names(void **state)
 }
 
 /* To distinguish a partition without such jobs from one that does not exist. */
-static void all_partitions_are_named(void **state)
+static void rotation_lists_every_partition(void **state)
 {
     struct fixture *f = fixture_new(TWO);
     _cleanup_arena_ struct arena arena;
@@ -580,17 +580,17 @@ static void all_partitions_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_partitions_are_named),
+        cmocka_unit_test(rotation_lists_every_partition),
         cmocka_unit_test(elements_of_an_array_are_listed_by_their_names),
-        cmocka_unit_test(active_set_has_those_that_run_now),
+        cmocka_unit_test(active_set_lists_the_running_jobs),
         cmocka_unit_test(timeslicer_acts_when_a_job_waits),
-        cmocka_unit_test(queue_of_each_slice),
+        cmocka_unit_test(queue_is_listed_in_each_slice),
         cmocka_unit_test(job_that_was_never_suspended_has_all_of_its_time),
         cmocka_unit_test(set_is_listed_with_all_of_its_nodes),
         cmocka_unit_test(job_is_listed_when_its_partition_would_let_it_share),
         cmocka_unit_test(jobs_are_suspended_before_others_are_resumed),
-        cmocka_unit_test(slice_goes_on_across_reconfigurations),
-        cmocka_unit_test(slice_goes_on_across_restarts),
+        cmocka_unit_test(slice_continues_across_reconfigurations),
+        cmocka_unit_test(slice_continues_across_restarts),
         cmocka_unit_test(slice_that_is_over_at_the_start_ends_at_once),
         cmocka_unit_test(job_that_waits_later_waits_for_a_slice),
         cmocka_unit_test(turn_ends_as_by_scontrol_suspend),

@@ -27,14 +27,14 @@ static void register_nodes(struct fixture *f)
     fixture_turn(f);
 }
 
-static struct fixture *make(const char *conf)
+static struct fixture *make_fixture(const char *conf)
 {
     struct fixture *f = fixture_new(conf);
     register_nodes(f);
     return f;
 }
 
-static Pb__JobSpec request(uint32_t nodes, uint32_t tasks)
+static Pb__JobSpec make_spec(uint32_t nodes, uint32_t tasks)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = true;
@@ -44,16 +44,16 @@ static Pb__JobSpec request(uint32_t nodes, uint32_t tasks)
     return s;
 }
 
-static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t tasks)
+static int64_t submit_job(struct fixture *f, uint32_t nodes, uint32_t tasks)
 {
-    const Pb__JobSpec s = request(nodes, tasks);
+    const Pb__JobSpec s = make_spec(nodes, tasks);
     int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
     assert_true(id > 0);
     return id;
 }
 
 /* "3 | 4 | 5": jobs from 'first' to 'last' that run, are suspended, and wait. */
-static void expect(struct fixture *f, int64_t first, int64_t last, const char *states)
+static void expect_jobs(struct fixture *f, int64_t first, int64_t last, const char *states)
 {
     static const Pb__JobState kinds[] = {PB__JOB_STATE__RUNNING, PB__JOB_STATE__SUSPENDED,
                                          PB__JOB_STATE__PENDING};
@@ -67,16 +67,16 @@ static void expect(struct fixture *f, int64_t first, int64_t last, const char *s
     assert_string_equal(str_cstr(&text), states);
 }
 
-static void slice(struct fixture *f, int64_t first, int64_t last, const char *states)
+static void pass_slice(struct fixture *f, int64_t first, int64_t last, const char *states)
 {
     fixture_obey(f);
     fixture_pass(f, SLICE_MS);
     fixture_obey(f);
-    expect(f, first, last, states);
+    expect_jobs(f, first, last, states);
 }
 
 /* TIME of squeue: the run time in seconds. */
-static int64_t ran_sec(struct fixture *f, int64_t id)
+static int64_t get_run_sec(struct fixture *f, int64_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -87,7 +87,7 @@ static int64_t ran_sec(struct fixture *f, int64_t id)
 }
 
 /* The script of the job ends, and all of its nodes are clean. */
-static void end(struct fixture *f, int64_t id)
+static void end_job(struct fixture *f, int64_t id)
 {
     static const char *const names[] = {"n12", "n13", "n14", "n15", "n16"};
     char host[8] = "";
@@ -102,7 +102,7 @@ static void end(struct fixture *f, int64_t id)
 }
 
 /* Whether the last order to the node about the job is to stop (1), to go on (0); -1: none. */
-static int ordered(const struct fixture *f, const char *node, int64_t id)
+static int find_last_order(const struct fixture *f, const char *node, int64_t id)
 {
     int stop = -1;
     vec_foreach (&f->orders, at)
@@ -117,41 +117,41 @@ static int ordered(const struct fixture *f, const char *node, int64_t id)
 /* GANG-03 to GANG-06, GANG-39, GANG-43. */
 static void two_jobs_on_all_nodes_take_turns(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     (void)state;
-    submit(f, 5, 0);
+    submit_job(f, 5, 0);
     fixture_pass(f, 13000);
-    submit(f, 5, 0);
-    expect(f, 1, 2, "1|2|");
-    assert_int_equal(ran_sec(f, 2), 0);
-    slice(f, 1, 2, "2|1|");
-    assert_int_equal(ran_sec(f, 1), 43);
+    submit_job(f, 5, 0);
+    expect_jobs(f, 1, 2, "1|2|");
+    assert_int_equal(get_run_sec(f, 2), 0);
+    pass_slice(f, 1, 2, "2|1|");
+    assert_int_equal(get_run_sec(f, 1), 43);
     fixture_pass(f, 8000);
-    assert_int_equal(ran_sec(f, 1), 43);
-    assert_int_equal(ran_sec(f, 2), 8);
+    assert_int_equal(get_run_sec(f, 1), 43);
+    assert_int_equal(get_run_sec(f, 2), 8);
     fixture_pass(f, 22000);
     fixture_obey(f);
-    expect(f, 1, 2, "1|2|");
-    assert_int_equal(ran_sec(f, 2), 30);
-    end(f, 1);
-    expect(f, 1, 2, "2||");
+    expect_jobs(f, 1, 2, "1|2|");
+    assert_int_equal(get_run_sec(f, 2), 30);
+    end_job(f, 1);
+    expect_jobs(f, 1, 2, "2||");
     fixture_obey(f);
     fixture_pass(f, 4 * SLICE_MS);
-    assert_int_equal(ordered(f, "n12", 2), -1); /* no job waits: it is not stopped */
-    assert_int_equal(ran_sec(f, 2), 150);
+    assert_int_equal(find_last_order(f, "n12", 2), -1); /* no job waits: it is not stopped */
+    assert_int_equal(get_run_sec(f, 2), 150);
     fixture_free(f);
 }
 
 /* The script is sent with the order to stand still before it; a job goes on when the other one has
  * said that it stands still, and not before. */
-static void orders_are_in_time(void **state)
+static void suspend_orders_precede_launches(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     (void)state;
-    submit(f, 5, 0);
+    submit_job(f, 5, 0);
     fixture_clear(f);
-    submit(f, 5, 0);
-    assert_int_equal(ordered(f, "n12", 2), 1);
+    submit_job(f, 5, 0);
+    assert_int_equal(find_last_order(f, "n12", 2), 1);
     assert_int_equal(fixture_launches(f, "n12", 2), 1);
     bool stands = false;
     vec_foreach (&f->orders, at)
@@ -161,37 +161,38 @@ static void orders_are_in_time(void **state)
         }
     fixture_obey(f);
     fixture_pass(f, SLICE_MS);
-    expect(f, 1, 2, "2|1|");
-    assert_int_equal(ordered(f, "n12", 1), 1);
-    assert_int_equal(ordered(f, "n12", 2), -1);
-    assert_int_equal(ordered(f, "n13", 2), 0); /* the other job has not begun anything there */
+    expect_jobs(f, 1, 2, "2|1|");
+    assert_int_equal(find_last_order(f, "n12", 1), 1);
+    assert_int_equal(find_last_order(f, "n12", 2), -1);
+    assert_int_equal(find_last_order(f, "n13", 2),
+                     0);    /* the other job has not begun anything there */
     fixture_pass(f, 10000); /* the order to stop is repeated, the other one is not given */
-    assert_int_equal(ordered(f, "n12", 2), -1);
+    assert_int_equal(find_last_order(f, "n12", 2), -1);
     fixture_halted(f, "n12", 1, 1);
     fixture_turn(f);
-    assert_int_equal(ordered(f, "n12", 2), 0);
+    assert_int_equal(find_last_order(f, "n12", 2), 0);
     fixture_free(f);
 }
 
 /* GANG-47, GANG-48: nodes are chosen as in the guide. */
 static void guide_examples_with_whole_nodes(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     (void)state;
-    submit(f, 3, 0);
-    submit(f, 2, 0);
-    submit(f, 3, 0);
-    expect(f, 1, 3, "1 2|3|");
-    slice(f, 1, 3, "2 3|1|");
-    slice(f, 1, 3, "1 2|3|");
+    submit_job(f, 3, 0);
+    submit_job(f, 2, 0);
+    submit_job(f, 3, 0);
+    expect_jobs(f, 1, 3, "1 2|3|");
+    pass_slice(f, 1, 3, "2 3|1|");
+    pass_slice(f, 1, 3, "1 2|3|");
     fixture_free(f);
-    f = make(LINEAR GANG NODES ACTIVE);
-    submit(f, 3, 0);
-    submit(f, 5, 0);
-    submit(f, 2, 0);
-    expect(f, 1, 3, "1 3|2|");
-    slice(f, 1, 3, "2|1 3|");
-    slice(f, 1, 3, "1 3|2|");
+    f = make_fixture(LINEAR GANG NODES ACTIVE);
+    submit_job(f, 3, 0);
+    submit_job(f, 5, 0);
+    submit_job(f, 2, 0);
+    expect_jobs(f, 1, 3, "1 3|2|");
+    pass_slice(f, 1, 3, "2|1 3|");
+    pass_slice(f, 1, 3, "1 3|2|");
     fixture_free(f);
 }
 
@@ -212,16 +213,16 @@ static void small_job_without_time_slices(void **state)
             mem_printf("SelectType=select/linear\nSchedulerType=%s\nSlurmdTimeout=0\n" NODES
                        "PartitionName=p Nodes=ALL Default=YES OverSubscribe=NO\n",
                        v[i].scheduler);
-        struct fixture *f = make(conf);
+        struct fixture *f = make_fixture(conf);
         const uint32_t nodes[] = {3, 5, 2};
         for (size_t k = 0; k < 3; k++) {
-            Pb__JobSpec s = request(nodes[k], 0);
+            Pb__JobSpec s = make_spec(nodes[k], 0);
             s.has_time_limit_sec = true;
             s.time_limit_sec = k < 2 ? 900 : v[i].limit_sec;
             fixture_submit(f, &FIXTURE_USER, &s);
         }
         fixture_turn(f);
-        expect(f, 1, 3, v[i].states);
+        expect_jobs(f, 1, 3, v[i].states);
         fixture_free(f);
     }
 }
@@ -229,37 +230,37 @@ static void small_job_without_time_slices(void **state)
 /* GANG-54, GANG-55. */
 static void cores_of_their_own_are_never_suspended(void **state)
 {
-    struct fixture *f = make(CORES GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(CORES GANG NODES ACTIVE);
     (void)state;
     for (int i = 0; i < 6; i++)
-        submit(f, 5, 10);
-    expect(f, 1, 6, "1 2 3 4|5 6|");
-    slice(f, 1, 6, "3 4 5 6|1 2|");
-    slice(f, 1, 6, "1 2 3 4|5 6|");
-    slice(f, 1, 6, "3 4 5 6|1 2|");
-    assert_int_equal(ran_sec(f, 3), 2 * ran_sec(f, 5) + 30);
+        submit_job(f, 5, 10);
+    expect_jobs(f, 1, 6, "1 2 3 4|5 6|");
+    pass_slice(f, 1, 6, "3 4 5 6|1 2|");
+    pass_slice(f, 1, 6, "1 2 3 4|5 6|");
+    pass_slice(f, 1, 6, "3 4 5 6|1 2|");
+    assert_int_equal(get_run_sec(f, 3), 2 * get_run_sec(f, 5) + 30);
     fixture_free(f);
 }
 
 /* GANG-56, GANG-57. */
 static void counted_cpus_are_shared_by_all(void **state)
 {
-    struct fixture *f = make(COUNTED GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(COUNTED GANG NODES ACTIVE);
     (void)state;
     for (int i = 0; i < 6; i++)
-        submit(f, 5, 10);
-    expect(f, 1, 6, "1 2 3 4|5 6|");
-    slice(f, 1, 6, "1 2 5 6|3 4|");
-    slice(f, 1, 6, "3 4 5 6|1 2|");
-    slice(f, 1, 6, "1 2 3 4|5 6|");
+        submit_job(f, 5, 10);
+    expect_jobs(f, 1, 6, "1 2 3 4|5 6|");
+    pass_slice(f, 1, 6, "1 2 5 6|3 4|");
+    pass_slice(f, 1, 6, "3 4 5 6|1 2|");
+    pass_slice(f, 1, 6, "1 2 3 4|5 6|");
     for (int64_t id = 1; id <= 6; id++)
-        assert_int_equal(ran_sec(f, id), 60);
+        assert_int_equal(get_run_sec(f, id), 60);
     fixture_free(f);
 }
 
 static int64_t submit_on(struct fixture *f, const char *part, const char *node, uint32_t tasks)
 {
-    Pb__JobSpec s = request(1, tasks);
+    Pb__JobSpec s = make_spec(1, tasks);
     s.partition = (char *)part;
     s.req_nodes = (char *)node;
     return fixture_submit(f, &FIXTURE_USER, &s);
@@ -281,43 +282,43 @@ static bool stops_before_launch(const struct fixture *f, const char *node, int64
 /* A job takes CPUs that others used in turn: it stands still until one of these has stopped. */
 static void expect_wait_for_those_that_stop(const char *conf)
 {
-    struct fixture *f = make(conf);
+    struct fixture *f = make_fixture(conf);
     for (int i = 0; i < 3; i++)
         submit_on(f, "active", "n12", 4);
-    expect(f, 1, 3, "1 2|3|");
+    expect_jobs(f, 1, 3, "1 2|3|");
     fixture_obey(f);
-    end(f, 2);
+    end_job(f, 2);
     fixture_obey(f);
-    expect(f, 1, 3, "1 3||");
+    expect_jobs(f, 1, 3, "1 3||");
     submit_on(f, "alone", "n12", 4); /* in the moment in which job 3 was resumed */
     assert_true(stops_before_launch(f, "n12", 4));
-    expect(f, 1, 4, "1 3 4||"); /* its own turn need not come */
+    expect_jobs(f, 1, 4, "1 3 4||"); /* its own turn need not come */
     fixture_turn(f);
-    expect(f, 1, 4, "1 4|3|");
-    assert_int_equal(ordered(f, "n12", 3), 1);
-    assert_int_equal(ordered(f, "n12", 4), 1);
+    expect_jobs(f, 1, 4, "1 4|3|");
+    assert_int_equal(find_last_order(f, "n12", 3), 1);
+    assert_int_equal(find_last_order(f, "n12", 4), 1);
     fixture_clear(f);
     fixture_register(f, "n12", "i1"); /* the order may be lost: it is sent again, no resume order */
     fixture_turn(f);
-    assert_int_equal(ordered(f, "n12", 4), 1);
+    assert_int_equal(find_last_order(f, "n12", 4), 1);
     fixture_obey(f);
-    expect(f, 1, 4, "1 4|3|");
+    expect_jobs(f, 1, 4, "1 4|3|");
     fixture_clear(f);
     fixture_register(f, "n12", "i1");
     fixture_turn(f);
-    assert_int_equal(ordered(f, "n12", 4), 0);
+    assert_int_equal(find_last_order(f, "n12", 4), 0);
     fixture_obey(f);
     fixture_pass(f, 10000);
-    assert_int_equal(ordered(f, "n12", 4), -1); /* it got the order, and resumes */
-    slice(f, 1, 4, "3 4|1|");
+    assert_int_equal(find_last_order(f, "n12", 4), -1); /* it got the order, and resumes */
+    pass_slice(f, 1, 4, "3 4|1|");
     submit_on(f, "alone", "n13", 4); /* no job has to stop there: no orders */
-    assert_int_equal(ordered(f, "n13", 5), -1);
+    assert_int_equal(find_last_order(f, "n13", 5), -1);
     assert_int_equal(fixture_launches(f, "n13", 5), 1);
     fixture_free(f);
 }
 
 /* GANG-07: with GangOverlap=no, jobs of another partition are as those that share with nobody. */
-static void job_that_takes_cpus_waits_for_those_that_stop(void **state)
+static void resumed_job_waits_until_others_have_stopped(void **state)
 {
     (void)state;
     expect_wait_for_those_that_stop(COUNTED GANG NODES ACTIVE
@@ -329,22 +330,22 @@ static void job_that_takes_cpus_waits_for_those_that_stop(void **state)
 
 /* The node has not been told of the job: a step is created when the former job has stopped, since
  * its srun, and not the controller, launches it. */
-static void step_waits_for_those_that_stop(void **state)
+static void step_waits_until_other_jobs_have_stopped(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec job = request(5, 0);
+    Pb__JobSpec job = make_spec(5, 0);
     Pb__AllocRequest alloc = PB__ALLOC_REQUEST__INIT;
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
     (void)state;
-    submit(f, 5, 0);
+    submit_job(f, 5, 0);
     fixture_obey(f);
     alloc.spec = &job;
     control_alloc(f->control, ++f->last_call, &user, &alloc);
     fixture_turn(f);
-    expect(f, 1, 2, "1|2|");
+    expect_jobs(f, 1, 2, "1|2|");
     fixture_pass(f, SLICE_MS);
-    expect(f, 1, 2, "2|1|");
+    expect_jobs(f, 1, 2, "2|1|");
     step.has_job_id = step.has_num_tasks = true;
     step.job_id = 2;
     step.num_tasks = 5;
@@ -360,22 +361,22 @@ static void step_waits_for_those_that_stop(void **state)
 /* GANG-22, GANG-23, GANG-50: no more jobs than FORCE says; those suspended count. */
 static void no_more_jobs_than_the_partition_says_share(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES "PartitionName=p Nodes=ALL Default=YES "
-                                               "OverSubscribe=FORCE:2 DefMemPerNode=100\n");
+    struct fixture *f = make_fixture(LINEAR GANG NODES "PartitionName=p Nodes=ALL Default=YES "
+                                                       "OverSubscribe=FORCE:2 DefMemPerNode=100\n");
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     (void)state;
     for (int i = 0; i < 4; i++)
-        submit(f, 5, 0);
-    expect(f, 1, 4, "1|2|3 4");
-    slice(f, 1, 4, "2|1|3 4");
+        submit_job(f, 5, 0);
+    expect_jobs(f, 1, 4, "1|2|3 4");
+    pass_slice(f, 1, 4, "2|1|3 4");
     set.name = (char *)"p"; /* GANG-26 */
     set.share = (char *)"FORCE:3";
     assert_int_equal(fixture_update_part(f, &set), 0);
     fixture_turn(f);
-    expect(f, 1, 4, "2|1 3|4");
-    slice(f, 1, 4, "1|2 3|4");
-    end(f, 1);
-    expect(f, 1, 4, "3|2 4|");
+    expect_jobs(f, 1, 4, "2|1 3|4");
+    pass_slice(f, 1, 4, "1|2 3|4");
+    end_job(f, 1);
+    expect_jobs(f, 1, 4, "3|2 4|");
     fixture_free(f);
 }
 
@@ -386,7 +387,7 @@ static void no_more_jobs_than_the_partition_says_share(void **state)
 
 static int64_t submit_for(struct fixture *f, const char *part, int64_t limit_sec)
 {
-    Pb__JobSpec s = request(5, 40);
+    Pb__JobSpec s = make_spec(5, 40);
     s.partition = (char *)part;
     s.has_time_limit_sec = true;
     s.time_limit_sec = limit_sec;
@@ -394,7 +395,7 @@ static int64_t submit_for(struct fixture *f, const char *part, int64_t limit_sec
 }
 
 /* When the job is planned to start, in seconds from now. */
-static int64_t planned_in_sec(struct fixture *f, uint32_t id)
+static int64_t get_planned_start_in_sec(struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -405,27 +406,27 @@ static int64_t planned_in_sec(struct fixture *f, uint32_t id)
 /* Jobs that take turns end later than their limits say, and later jobs are planned behind that. */
 static void planned_starts_know_the_rotation(void **state)
 {
-    struct fixture *f = make(BACKFILL);
+    struct fixture *f = make_fixture(BACKFILL);
     (void)state;
     for (int i = 0; i < 3; i++)
         submit_for(f, "p", 600);
     submit_for(f, "alone", 600);
     fixture_turn(f);
-    expect(f, 1, 4, "1|2|3 4");
-    assert_int_equal(planned_in_sec(f, 3), 1170); /* the last slice of job 1 ends */
-    slice(f, 1, 4, "2|1|3 4");
+    expect_jobs(f, 1, 4, "1|2|3 4");
+    assert_int_equal(get_planned_start_in_sec(f, 3), 1170); /* the last slice of job 1 ends */
+    pass_slice(f, 1, 4, "2|1|3 4");
     fixture_pass(f, 10000);
     fixture_restart(f);
     register_nodes(f);
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, 3, NULL, 0), 0);
     fixture_turn(f);
     fixture_turn(f);
-    assert_int_equal(planned_in_sec(f, 4), 1200 - 40);
-    end(f, 2);
+    assert_int_equal(get_planned_start_in_sec(f, 4), 1200 - 40);
+    end_job(f, 2);
     fixture_obey(f);
-    expect(f, 1, 1, "1||");
+    expect_jobs(f, 1, 1, "1||");
     fixture_turn(f);
-    assert_int_equal(planned_in_sec(f, 4), 570); /* it runs alone from now on */
+    assert_int_equal(get_planned_start_in_sec(f, 4), 570); /* it runs alone from now on */
     fixture_free(f);
 }
 
@@ -438,18 +439,18 @@ static void start_that_was_planned_too_early_is_planned_again(void **state)
     for (int i = 0; i < 2; i++)
         submit_for(f, "p", 600);
     submit_for(f, "alone", 600);
-    expect(f, 1, 3, "||1 2 3");
+    expect_jobs(f, 1, 3, "||1 2 3");
     register_nodes(f);
     fixture_turn(f);
-    expect(f, 1, 3, "1|2|3");
-    assert_int_equal(planned_in_sec(f, 3), 1200);
+    expect_jobs(f, 1, 3, "1|2|3");
+    assert_int_equal(get_planned_start_in_sec(f, 3), 1200);
     fixture_free(f);
 }
 
 /* A limit that is changed is foreseen as well. */
 static void planned_start_follows_a_changed_limit(void **state)
 {
-    struct fixture *f = make(BACKFILL);
+    struct fixture *f = make_fixture(BACKFILL);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     (void)state;
@@ -457,27 +458,27 @@ static void planned_start_follows_a_changed_limit(void **state)
         submit_for(f, "p", 600);
     submit_for(f, "alone", 600);
     fixture_turn(f);
-    assert_int_equal(planned_in_sec(f, 3), 1200);
+    assert_int_equal(get_planned_start_in_sec(f, 3), 1200);
     r.job_id = 2;
     r.set = &set;
     set.has_time_limit_sec = true;
     set.time_limit_sec = 300;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
     fixture_turn(f);
-    assert_int_equal(planned_in_sec(f, 3), 900);
+    assert_int_equal(get_planned_start_in_sec(f, 3), 900);
     r.job_id = 1;
     set.time_limit_sec = 60;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
     fixture_turn(f);
-    assert_int_equal(planned_in_sec(f, 3), 360);
+    assert_int_equal(get_planned_start_in_sec(f, 3), 360);
     fixture_free(f);
 }
 
 /* A heterogeneous job is foreseen to take turns until its last component ends. */
 static void planned_start_knows_all_components(void **state)
 {
-    struct fixture *f = make("GangHet=yes\n" BACKFILL);
-    Pb__JobSpec specs[] = {request(2, 16), request(3, 24)};
+    struct fixture *f = make_fixture("GangHet=yes\n" BACKFILL);
+    Pb__JobSpec specs[] = {make_spec(2, 16), make_spec(3, 24)};
     (void)state;
     submit_for(f, "p", 600);
     for (int i = 0; i < 2; i++) {
@@ -488,29 +489,29 @@ static void planned_start_knows_all_components(void **state)
     submit_for(f, "alone", 600);
     fixture_turn(f);
     fixture_turn(f);
-    expect(f, 1, 4, "1|2 3|4");
-    assert_int_equal(planned_in_sec(f, 4), 1200);
+    expect_jobs(f, 1, 4, "1|2 3|4");
+    assert_int_equal(get_planned_start_in_sec(f, 4), 1200);
     fixture_free(f);
 }
 
-static void rotation_goes_on_after_a_restart(void **state)
+static void rotation_continues_after_a_restart(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     (void)state;
     for (int i = 0; i < 4; i++)
-        submit(f, 5, 0);
-    slice(f, 1, 4, "2|1 3 4|");
-    slice(f, 1, 4, "3|1 2 4|");
+        submit_job(f, 5, 0);
+    pass_slice(f, 1, 4, "2|1 3 4|");
+    pass_slice(f, 1, 4, "3|1 2 4|");
     for (int64_t i = 0; i < 4; i++) {
         static const char *const then[] = {"4|1 2 3|", "1|2 3 4|", "2|1 3 4|", "3|1 2 4|"};
         int64_t ran[5];
         for (int64_t id = 1; id <= 4; id++)
-            ran[id] = ran_sec(f, id);
+            ran[id] = get_run_sec(f, id);
         fixture_restart(f);
         register_nodes(f);
         for (int64_t id = 1; id <= 4; id++)
-            assert_int_equal(ran_sec(f, id), ran[id]);
-        slice(f, 1, 4, then[i]);
+            assert_int_equal(get_run_sec(f, id), ran[id]);
+        pass_slice(f, 1, 4, then[i]);
     }
     fixture_free(f);
 }
@@ -518,37 +519,37 @@ static void rotation_goes_on_after_a_restart(void **state)
 /* GANG-59, and a job that waits for its turn is suspended, too: it loses its turn and its CPUs. */
 static void users_suspend_and_resume(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES "PartitionName=p Nodes=ALL Default=YES "
-                                               "OverSubscribe=FORCE:2 DefMemPerNode=100\n");
+    struct fixture *f = make_fixture(LINEAR GANG NODES "PartitionName=p Nodes=ALL Default=YES "
+                                                       "OverSubscribe=FORCE:2 DefMemPerNode=100\n");
     (void)state;
     for (int i = 0; i < 3; i++)
-        submit(f, 5, 0);
-    expect(f, 1, 3, "1|2|3");
+        submit_job(f, 5, 0);
+    expect_jobs(f, 1, 3, "1|2|3");
     assert_int_equal(fixture_suspend(f, 2, true), ERR_NOT_SUSPENDED);
     assert_non_null(
         strstr(fixture_text(f, f->last_call), "gang scheduling resumes it in its turn"));
     assert_int_equal(fixture_suspend(f, 2, false), 0);
     fixture_obey(f);
-    expect(f, 1, 3, "1|2 3|");
-    slice(f, 1, 3, "3|1 2|");
+    expect_jobs(f, 1, 3, "1|2 3|");
+    pass_slice(f, 1, 3, "3|1 2|");
     fixture_pass(f, 1000);
     assert_int_equal(fixture_suspend(f, 3, false), 0);
-    expect(f, 1, 3, "|1 2 3|"); /* it has its CPUs until it stands */
+    expect_jobs(f, 1, 3, "|1 2 3|"); /* it has its CPUs until it stands */
     fixture_obey(f);
-    expect(f, 1, 3, "1|2 3|"); /* its CPUs are free for the other */
+    expect_jobs(f, 1, 3, "1|2 3|"); /* its CPUs are free for the other */
     assert_int_equal(fixture_suspend(f, 2, true), 0);
-    expect(f, 1, 3, "1|2 3|");
+    expect_jobs(f, 1, 3, "1|2 3|");
     assert_int_equal(fixture_suspend(f, 3, true), ERR_NODES_BUSY); /* two have its CPUs */
     assert_non_null(strstr(fixture_text(f, f->last_call),
                            "n12: OverSubscribe=FORCE:2 of partition p lets no more jobs have its "
                            "CPUs, which jobs 1, 2 have"));
-    slice(f, 1, 3, "2|1 3|");
-    end(f, 1);
+    pass_slice(f, 1, 3, "2|1 3|");
+    end_job(f, 1);
     assert_int_equal(fixture_suspend(f, 3, true), 0);
-    expect(f, 2, 3, "2|3|");
-    slice(f, 2, 3, "3|2|");
-    end(f, 3);
-    expect(f, 2, 3, "2||");
+    expect_jobs(f, 2, 3, "2|3|");
+    pass_slice(f, 2, 3, "3|2|");
+    end_job(f, 3);
+    expect_jobs(f, 2, 3, "2||");
     fixture_free(f);
 }
 
@@ -556,21 +557,21 @@ static void users_suspend_and_resume(void **state)
  */
 static void job_that_is_stopping_is_suspended_by_its_user(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
-    submit(f, 5, 0);
-    submit(f, 5, 0);
+    submit_job(f, 5, 0);
+    submit_job(f, 5, 0);
     fixture_obey(f);
     fixture_pass(f, SLICE_MS);
-    expect(f, 1, 2, "2|1|");
+    expect_jobs(f, 1, 2, "2|1|");
     uint32_t halts = fixture_job(f, &arena, 2)->live->halts;
     assert_int_equal(fixture_suspend(f, 1, false), 0);
     fixture_turn(f);
-    expect(f, 1, 2, "2|1|");
+    expect_jobs(f, 1, 2, "2|1|");
     fixture_obey(f);
-    expect(f, 1, 2, "2|1|");
+    expect_jobs(f, 1, 2, "2|1|");
     assert_int_equal(fixture_job(f, &arena, 2)->live->halts, halts);
     fixture_free(f);
 }
@@ -578,31 +579,31 @@ static void job_that_is_stopping_is_suspended_by_its_user(void **state)
 /* GANG-02: a preemptor has the nodes until it ends, and the others take turns again. */
 static void preemptor_has_the_nodes_until_it_ends(void **state)
 {
-    struct fixture *f =
-        make(CORES
-             "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nSlurmdTimeout=0\n" NODES
-             "PartitionName=low Nodes=ALL Default=YES OverSubscribe=FORCE DefMemPerNode=100\n"
-             "PartitionName=high Nodes=ALL PriorityTier=2 DefMemPerNode=100\n");
-    Pb__JobSpec s = request(5, 40);
+    struct fixture *f = make_fixture(
+        CORES
+        "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nSlurmdTimeout=0\n" NODES
+        "PartitionName=low Nodes=ALL Default=YES OverSubscribe=FORCE DefMemPerNode=100\n"
+        "PartitionName=high Nodes=ALL PriorityTier=2 DefMemPerNode=100\n");
+    Pb__JobSpec s = make_spec(5, 40);
     (void)state;
-    submit(f, 5, 40);
-    submit(f, 5, 40);
+    submit_job(f, 5, 40);
+    submit_job(f, 5, 40);
     fixture_obey(f);
-    expect(f, 1, 2, "1|2|");
+    expect_jobs(f, 1, 2, "1|2|");
     s.partition = (char *)"high";
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
     fixture_obey(f);
-    expect(f, 1, 3, "3|1 2|");
-    slice(f, 1, 3, "3|1 2|");
-    end(f, 3);
+    expect_jobs(f, 1, 3, "3|1 2|");
+    pass_slice(f, 1, 3, "3|1 2|");
+    end_job(f, 3);
     fixture_obey(f);
-    expect(f, 1, 2, "1|2|");
-    slice(f, 1, 2, "2|1|");
+    expect_jobs(f, 1, 2, "1|2|");
+    pass_slice(f, 1, 2, "2|1|");
     fixture_free(f);
 }
 
 /* The signal that the node was ordered to give the job; 0: none. */
-static int signalled(const struct fixture *f, const char *node, int64_t id)
+static int find_signal(const struct fixture *f, const char *node, int64_t id)
 {
     int signo = 0;
     vec_foreach (&f->orders, at)
@@ -625,21 +626,21 @@ static void grace_time_of_a_job_that_waits_for_its_turn(void **state)
 {
     (void)state;
     for (int restart = 0; restart < 2; restart++) {
-        struct fixture *f = make(CORES CANCELS "GraceTime=75\n");
-        Pb__JobSpec s = request(5, 40);
-        submit(f, 5, 40);
-        submit(f, 5, 40);
+        struct fixture *f = make_fixture(CORES CANCELS "GraceTime=75\n");
+        Pb__JobSpec s = make_spec(5, 40);
+        submit_job(f, 5, 40);
+        submit_job(f, 5, 40);
         fixture_obey(f);
         fixture_pass(f, 10000);
         s.partition = (char *)"high";
         assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
-        assert_int_equal(signalled(f, "n12", 1), SIGCONT * 100 + SIGTERM);
-        assert_int_equal(signalled(f, "n12", 2), SIGTERM);
+        assert_int_equal(find_signal(f, "n12", 1), SIGCONT * 100 + SIGTERM);
+        assert_int_equal(find_signal(f, "n12", 2), SIGTERM);
         fixture_obey(f);
-        expect(f, 1, 3, "1|2|3");
+        expect_jobs(f, 1, 3, "1|2|3");
         fixture_pass(f, 20000);
         fixture_obey(f);
-        expect(f, 1, 3, "2|1|3"); /* and no pass resumes the other one */
+        expect_jobs(f, 1, 3, "2|1|3"); /* and no pass resumes the other one */
         if (restart) {
             fixture_restart(f);
             register_nodes(f);
@@ -647,9 +648,9 @@ static void grace_time_of_a_job_that_waits_for_its_turn(void **state)
         }
         fixture_pass(f, 30000);
         fixture_obey(f);
-        expect(f, 1, 3, "1|2|3");
+        expect_jobs(f, 1, 3, "1|2|3");
         fixture_pass(f, 24000);
-        expect(f, 1, 3, "1|2|3");
+        expect_jobs(f, 1, 3, "1|2|3");
         fixture_pass(f, 1000);
         for (uint32_t id = 1; id <= 2; id++)
             assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PREEMPTED);
@@ -660,11 +661,11 @@ static void grace_time_of_a_job_that_waits_for_its_turn(void **state)
 /* Without GraceTime all of them end at once. */
 static void job_that_waits_for_its_turn_is_cancelled_at_once(void **state)
 {
-    struct fixture *f = make(CORES CANCELS "\n");
-    Pb__JobSpec s = request(5, 40);
+    struct fixture *f = make_fixture(CORES CANCELS "\n");
+    Pb__JobSpec s = make_spec(5, 40);
     (void)state;
-    submit(f, 5, 40);
-    submit(f, 5, 40);
+    submit_job(f, 5, 40);
+    submit_job(f, 5, 40);
     fixture_obey(f);
     s.partition = (char *)"high";
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
@@ -674,24 +675,24 @@ static void job_that_waits_for_its_turn_is_cancelled_at_once(void **state)
 }
 
 /* GANG-27: any of it changes by reconfigure. */
-static void configuration_changes(void **state)
+static void gang_configuration_is_changed_by_reconfiguration(void **state)
 {
-    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct fixture *f = make_fixture(LINEAR GANG NODES ACTIVE);
     (void)state;
-    submit(f, 5, 0);
-    submit(f, 5, 0);
-    expect(f, 1, 2, "1|2|");
+    submit_job(f, 5, 0);
+    submit_job(f, 5, 0);
+    expect_jobs(f, 1, 2, "1|2|");
     fixture_reconfigure(f, LINEAR "SlurmdTimeout=0\n" NODES ACTIVE);
-    expect(f, 1, 2, "1 2||");
+    expect_jobs(f, 1, 2, "1 2||");
     fixture_reconfigure(f, LINEAR GANG "SchedulerTimeSlice=5\n" NODES ACTIVE);
-    expect(f, 1, 2, "1|2|");
+    expect_jobs(f, 1, 2, "1|2|");
     fixture_obey(f);
     fixture_pass(f, 5000);
-    expect(f, 1, 2, "2|1|");
+    expect_jobs(f, 1, 2, "2|1|");
     fixture_reconfigure(f, LINEAR GANG NODES "PartitionName=active Nodes=ALL Default=YES\n");
     fixture_obey(f);
-    expect(f, 1, 2, "2|1|"); /* they have the same nodes still */
-    slice(f, 1, 2, "1|2|");
+    expect_jobs(f, 1, 2, "2|1|"); /* they have the same nodes still */
+    pass_slice(f, 1, 2, "1|2|");
     fixture_free(f);
 }
 
@@ -709,22 +710,22 @@ static void overlapping_partitions_share_one_rotation(void **state)
         _cleanup_free_ char *conf =
             mem_printf("%s%s%s%s%s", LINEAR, apart == 2 ? "SlurmdTimeout=0\n" : GANG, how[apart],
                        NODES, parts);
-        struct fixture *f = make(conf);
-        Pb__JobSpec s = request(2, 0);
+        struct fixture *f = make_fixture(conf);
+        Pb__JobSpec s = make_spec(2, 0);
         (void)state;
-        submit(f, 5, 0);
+        submit_job(f, 5, 0);
         s.partition = (char *)"b";
         fixture_submit(f, &FIXTURE_USER, &s);
         fixture_obey(f);
         if (apart) {
-            expect(f, 1, 2, apart == 1 ? "1||2" : "2|1|"); /* it preempts the other one */
+            expect_jobs(f, 1, 2, apart == 1 ? "1||2" : "2|1|"); /* it preempts the other one */
         } else {
-            expect(f, 1, 2, "1|2|");
-            submit(f, 5, 0);
-            expect(f, 1, 3, "1|2|3"); /* b allows no third job on its nodes */
-            submit(f, 3, 0);
-            slice(f, 1, 2, "2|1|");
-            slice(f, 1, 2, "1|2|");
+            expect_jobs(f, 1, 2, "1|2|");
+            submit_job(f, 5, 0);
+            expect_jobs(f, 1, 3, "1|2|3"); /* b allows no third job on its nodes */
+            submit_job(f, 3, 0);
+            pass_slice(f, 1, 2, "2|1|");
+            pass_slice(f, 1, 2, "1|2|");
         }
         fixture_free(f);
     }
@@ -732,7 +733,7 @@ static void overlapping_partitions_share_one_rotation(void **state)
 
 static int64_t submit_with_device(struct fixture *f)
 {
-    Pb__JobSpec s = request(1, 8);
+    Pb__JobSpec s = make_spec(1, 8);
     s.gres = (char *)"gpu:1";
     s.req_nodes = (char *)"n12";
     return fixture_submit(f, &FIXTURE_USER, &s);
@@ -750,7 +751,7 @@ static void devices_are_shared_if_configured(void **state)
         fixture_register(f, "n12", "i1");
         submit_with_device(f);
         submit_with_device(f);
-        expect(f, 1, 2, shared ? "1|2|" : "1||2");
+        expect_jobs(f, 1, 2, shared ? "1|2|" : "1||2");
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         const Pb__JobLive *l = fixture_job(f, &arena, 2)->live;
@@ -758,7 +759,7 @@ static void devices_are_shared_if_configured(void **state)
             assert_string_equal(l->reason_detail, "Resources, not shared with others: the job has "
                                                   "generic resources, and GangDevices=no");
         else
-            slice(f, 1, 2, "2|1|");
+            pass_slice(f, 1, 2, "2|1|");
         fixture_free(f);
     }
 }
@@ -779,15 +780,15 @@ static void job_that_was_started_without_sharing_is_named(void **state)
     submit_with_device(f);
     fixture_reconfigure(f, after);
     fixture_turn(f);
-    expect(f, 1, 2, "1||2");
+    expect_jobs(f, 1, 2, "1||2");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_string_equal(fixture_job(f, &arena, 2)->live->reason_detail,
                         "Resources, not shared by another job: the job has generic resources, and "
                         "was started with GangDevices=no");
-    end(f, 1);
+    end_job(f, 1);
     submit_with_device(f);
-    expect(f, 1, 3, "2|3|");
+    expect_jobs(f, 1, 3, "2|3|");
     fixture_free(f);
 }
 
@@ -801,7 +802,7 @@ static void reason_names_devices_of_another_component(void **state)
     struct fixture *f = fixture_new(conf);
     (void)state;
     fixture_register(f, "n12", "i1");
-    Pb__JobSpec alone = request(1, 8), specs[] = {request(1, 2), request(1, 2)};
+    Pb__JobSpec alone = make_spec(1, 8), specs[] = {make_spec(1, 2), make_spec(1, 2)};
     specs[1].gres = (char *)"gpu:1";
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &alone), 1);
     assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 2);
@@ -820,48 +821,48 @@ static void components_are_in_the_same_slot(void **state)
     for (int shared = 0; shared < 2; shared++) {
         _cleanup_free_ char *conf =
             mem_printf("%s%s%s%s%s", LINEAR, GANG, shared ? "GangHet=yes\n" : "", NODES, ACTIVE);
-        struct fixture *f = make(conf);
-        Pb__JobSpec specs[] = {request(2, 0), request(3, 0)};
+        struct fixture *f = make_fixture(conf);
+        Pb__JobSpec specs[] = {make_spec(2, 0), make_spec(3, 0)};
         (void)state;
-        submit(f, 4, 0);
+        submit_job(f, 4, 0);
         assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 2);
         fixture_turn(f);
         if (!shared) {
-            expect(f, 1, 3, "1||2 3");
-            end(f, 1);
-            expect(f, 2, 3, "2 3||");
-            submit(f, 1, 0);
-            expect(f, 2, 4, "2 3||4"); /* and no job shares with it */
+            expect_jobs(f, 1, 3, "1||2 3");
+            end_job(f, 1);
+            expect_jobs(f, 2, 3, "2 3||");
+            submit_job(f, 1, 0);
+            expect_jobs(f, 2, 4, "2 3||4"); /* and no job shares with it */
         } else {
-            expect(f, 1, 3, "1|2 3|");
-            slice(f, 1, 3, "2 3|1|");
+            expect_jobs(f, 1, 3, "1|2 3|");
+            pass_slice(f, 1, 3, "2 3|1|");
             fixture_restart(f);
-            slice(f, 1, 3, "1|2 3|");
-            slice(f, 1, 3, "2 3|1|");
+            pass_slice(f, 1, 3, "1|2 3|");
+            pass_slice(f, 1, 3, "2 3|1|");
             assert_int_equal(fixture_suspend(f, 2, false), 0);
             fixture_obey(f);
-            expect(f, 1, 3, "1|2 3|");
+            expect_jobs(f, 1, 3, "1|2 3|");
             assert_int_equal(fixture_suspend(f, 2, true), 0);
-            slice(f, 1, 3, "2 3|1|");
+            pass_slice(f, 1, 3, "2 3|1|");
         }
         fixture_free(f);
     }
 }
 
 /* Left out of the rotation, components have no nodes in common: those that need it never fit. */
-static void components_that_would_have_to_share(void **state)
+static void components_on_shared_cpus_start_only_with_gang_het(void **state)
 {
     for (int shared = 0; shared < 2; shared++) {
         _cleanup_free_ char *conf =
             mem_printf("%s%s%s%s%s", LINEAR, GANG, shared ? "GangHet=yes\n" : "", NODES, ACTIVE);
-        struct fixture *f = make(conf);
+        struct fixture *f = make_fixture(conf);
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        Pb__JobSpec specs[] = {request(5, 0), request(1, 0)};
+        Pb__JobSpec specs[] = {make_spec(5, 0), make_spec(1, 0)};
         (void)state;
         assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 1);
         fixture_turn(f);
-        expect(f, 1, 2, shared ? "1 2||" : "||1 2");
+        expect_jobs(f, 1, 2, shared ? "1 2||" : "||1 2");
         const char *reason = fixture_job(f, &arena, 1)->live->reason;
         assert_true(shared || str_eq(reason, "BadConstraints"));
         fixture_free(f);
@@ -869,10 +870,10 @@ static void components_that_would_have_to_share(void **state)
 }
 
 /* What others use of a node is counted once, however many components of a set have the node. */
-static void components_on_a_node_see_others_once(void **state)
+static void components_on_one_node_count_other_jobs_once(void **state)
 {
-    struct fixture *f = make(COUNTED GANG "GangHet=yes\n" NODES ACTIVE);
-    Pb__JobSpec specs[] = {request(1, 2), request(1, 2), request(1, 2)};
+    struct fixture *f = make_fixture(COUNTED GANG "GangHet=yes\n" NODES ACTIVE);
+    Pb__JobSpec specs[] = {make_spec(1, 2), make_spec(1, 2), make_spec(1, 2)};
     (void)state;
     for (size_t i = 0; i < 3; i++)
         specs[i].req_nodes = (char *)"n12";
@@ -883,9 +884,9 @@ static void components_on_a_node_see_others_once(void **state)
     fixture_obey(f);
     assert_int_equal(submit_on(f, "active", "n12", 1), 4);
     fixture_pass(f, 1000);
-    expect(f, 1, 4, "4|1 2 3|");
+    expect_jobs(f, 1, 4, "4|1 2 3|");
     assert_int_equal(fixture_suspend(f, 1, true), 0); /* 7 of 8 CPUs */
-    expect(f, 1, 4, "1 2 3 4||");
+    expect_jobs(f, 1, 4, "1 2 3 4||");
     fixture_free(f);
 }
 
@@ -893,21 +894,21 @@ static void components_on_a_node_see_others_once(void **state)
  * it. */
 static void sockets_are_shared_whole(void **state)
 {
-    struct fixture *f = make("SelectType=select/cons_tres\n"
-                             "SelectTypeParameters=CR_Socket_Memory\n" GANG NODES ACTIVE);
+    struct fixture *f = make_fixture("SelectType=select/cons_tres\n"
+                                     "SelectTypeParameters=CR_Socket_Memory\n" GANG NODES ACTIVE);
     (void)state;
     for (int i = 0; i < 3; i++)
-        submit(f, 5, 5);
-    expect(f, 1, 3, "1 2|3|");
-    slice(f, 1, 3, "2 3|1|");
-    submit(f, 5, 5);
-    expect(f, 1, 4, "2 3|1 4|");
-    slice(f, 1, 4, "1 4|2 3|");
+        submit_job(f, 5, 5);
+    expect_jobs(f, 1, 3, "1 2|3|");
+    pass_slice(f, 1, 3, "2 3|1|");
+    submit_job(f, 5, 5);
+    expect_jobs(f, 1, 4, "2 3|1 4|");
+    pass_slice(f, 1, 4, "1 4|2 3|");
     fixture_free(f);
 }
 
 /* GANG-24: which jobs take turns with each other. */
-static void partition_says_who_shares(void **state)
+static void oversubscribe_decides_which_jobs_take_turns(void **state)
 {
     static const struct {
         const char *share;
@@ -924,13 +925,13 @@ static void partition_says_who_shares(void **state)
             mem_printf("%s%s%sPartitionName=p Nodes=ALL Default=YES DefMemPerNode=100 "
                        "OverSubscribe=%s\n",
                        LINEAR, GANG, NODES, v[i].share);
-        struct fixture *f = make(conf);
+        struct fixture *f = make_fixture(conf);
         for (int k = 0; k < 3; k++) {
-            Pb__JobSpec s = request(5, 0);
+            Pb__JobSpec s = make_spec(5, 0);
             s.has_oversubscribe = s.oversubscribe = v[i].asked;
             assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), k + 1);
         }
-        expect(f, 1, 3, v[i].states);
+        expect_jobs(f, 1, 3, v[i].states);
         fixture_free(f);
     }
 }
@@ -939,34 +940,34 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_jobs_on_all_nodes_take_turns),
-        cmocka_unit_test(orders_are_in_time),
+        cmocka_unit_test(suspend_orders_precede_launches),
         cmocka_unit_test(guide_examples_with_whole_nodes),
         cmocka_unit_test(small_job_without_time_slices),
         cmocka_unit_test(cores_of_their_own_are_never_suspended),
         cmocka_unit_test(counted_cpus_are_shared_by_all),
-        cmocka_unit_test(job_that_takes_cpus_waits_for_those_that_stop),
-        cmocka_unit_test(step_waits_for_those_that_stop),
+        cmocka_unit_test(resumed_job_waits_until_others_have_stopped),
+        cmocka_unit_test(step_waits_until_other_jobs_have_stopped),
         cmocka_unit_test(no_more_jobs_than_the_partition_says_share),
         cmocka_unit_test(planned_starts_know_the_rotation),
         cmocka_unit_test(start_that_was_planned_too_early_is_planned_again),
         cmocka_unit_test(planned_start_follows_a_changed_limit),
         cmocka_unit_test(planned_start_knows_all_components),
-        cmocka_unit_test(rotation_goes_on_after_a_restart),
+        cmocka_unit_test(rotation_continues_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),
         cmocka_unit_test(job_that_is_stopping_is_suspended_by_its_user),
         cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),
         cmocka_unit_test(grace_time_of_a_job_that_waits_for_its_turn),
         cmocka_unit_test(job_that_waits_for_its_turn_is_cancelled_at_once),
-        cmocka_unit_test(configuration_changes),
+        cmocka_unit_test(gang_configuration_is_changed_by_reconfiguration),
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),
         cmocka_unit_test(job_that_was_started_without_sharing_is_named),
         cmocka_unit_test(reason_names_devices_of_another_component),
         cmocka_unit_test(components_are_in_the_same_slot),
-        cmocka_unit_test(components_that_would_have_to_share),
-        cmocka_unit_test(components_on_a_node_see_others_once),
+        cmocka_unit_test(components_on_shared_cpus_start_only_with_gang_het),
+        cmocka_unit_test(components_on_one_node_count_other_jobs_once),
         cmocka_unit_test(sockets_are_shared_whole),
-        cmocka_unit_test(partition_says_who_shares),
+        cmocka_unit_test(oversubscribe_decides_which_jobs_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

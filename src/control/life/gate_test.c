@@ -133,7 +133,7 @@ static void hold_requeued(struct control *c, struct job *j)
     j->auto_requeues = c->conf->max_batch_requeue;
 }
 
-static void release(struct control *c, struct job *j)
+static void release_job(struct control *c, struct job *j)
 {
     (void)c;
     j->held = false;
@@ -242,7 +242,7 @@ static const struct gate_case {
     {"partition_limits", REASON_MAX_MEM_PER_LIMIT, exceed_memory, NULL, ERR_MEMORY},
     {"fit", REASON_PARTITION_NODE_LIMIT, miss_nodes, NULL, ERR_NODE_COUNT},
     {"fit", REASON_PARTITION_CONFIG, miss_cpus, NULL, ERR_TOO_MANY_CPUS},
-    {"fit", REASON_BAD_CONSTRAINTS, miss_memory, release, ERR_NODE_CONFIG},
+    {"fit", REASON_BAD_CONSTRAINTS, miss_memory, release_job, ERR_NODE_CONFIG},
     {"required_nodes", REASON_REQ_NODE_NOT_AVAIL, NULL, lose_node, 0},
     {"constraint", REASON_CONSTRAINTS, name_feature, NULL, 0},
     {"array_throttle", REASON_JOB_ARRAY_TASK_LIMIT, throttle_array, NULL, 0},
@@ -294,7 +294,7 @@ static bool row_gives(size_t row, const char *gate, enum reason reason)
     return false;
 }
 
-static void each_reason_of_each_gate_has_a_case(void **state)
+static void test_cases_cover_each_reason_of_each_gate(void **state)
 {
     (void)state;
     size_t reasons = 0;
@@ -311,7 +311,7 @@ static void each_reason_of_each_gate_has_a_case(void **state)
     }
 }
 
-static void a_closed_gate_gives_the_job_its_reason(void **state)
+static void closed_gate_sets_the_reason_of_the_job(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -333,7 +333,7 @@ static void a_closed_gate_gives_the_job_its_reason(void **state)
     }
 }
 
-static void enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out(void **state)
+static void enforced_partition_limits_refuse_the_submission(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -346,7 +346,7 @@ static void enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out(void *
 }
 
 /* A gate behind a closed one is asked, too; and each partition has gates of its own. */
-static void gates_behind_a_closed_one_and_of_each_partition_are_told(void **state)
+static void all_gates_of_each_partition_are_reported(void **state)
 {
     static const char *const closed[] = {"hold", "begin_time", "partition_limits of a"};
     struct fixture *f = fixture_new(CONF);
@@ -372,7 +372,7 @@ static void gates_behind_a_closed_one_and_of_each_partition_are_told(void **stat
     fixture_free(f);
 }
 
-static void gates_are_told_of_the_element_that_is_named(void **state)
+static void gates_of_the_named_element_are_reported(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     _cleanup_arena_ struct arena arena;
@@ -394,7 +394,7 @@ static void gates_are_told_of_the_element_that_is_named(void **state)
     fixture_free(f);
 }
 
-static void gates_of_jobs_that_the_caller_may_not_see_are_refused(void **state)
+static void gates_of_hidden_jobs_are_refused(void **state)
 {
     struct fixture *f = fixture_new(CONF "PrivateData=jobs\n");
     Pb__JobSpec s = fixture_spec(1, 1);
@@ -460,12 +460,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_may_ask_for_a_feature_that_no_node_has_yet),
-        cmocka_unit_test(each_reason_of_each_gate_has_a_case),
-        cmocka_unit_test(a_closed_gate_gives_the_job_its_reason),
-        cmocka_unit_test(enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out),
-        cmocka_unit_test(gates_behind_a_closed_one_and_of_each_partition_are_told),
-        cmocka_unit_test(gates_are_told_of_the_element_that_is_named),
-        cmocka_unit_test(gates_of_jobs_that_the_caller_may_not_see_are_refused),
+        cmocka_unit_test(test_cases_cover_each_reason_of_each_gate),
+        cmocka_unit_test(closed_gate_sets_the_reason_of_the_job),
+        cmocka_unit_test(enforced_partition_limits_refuse_the_submission),
+        cmocka_unit_test(all_gates_of_each_partition_are_reported),
+        cmocka_unit_test(gates_of_the_named_element_are_reported),
+        cmocka_unit_test(gates_of_hidden_jobs_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

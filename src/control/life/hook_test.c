@@ -19,13 +19,13 @@ static struct fixture *make_fixture(const char *lines)
     return fixture_new_up(lines, 2);
 }
 
-static uint32_t submit(struct fixture *f)
+static uint32_t submit_job(struct fixture *f)
 {
     struct caller user = FIXTURE_USER;
     return (uint32_t)fixture_submit(f, &user, NULL);
 }
 
-static bool configures(struct fixture *f, uint32_t id)
+static bool is_configuring(struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -33,14 +33,14 @@ static bool configures(struct fixture *f, uint32_t id)
     return live->configuring && live->state == PB__JOB_STATE__RUNNING;
 }
 
-static bool completes(struct fixture *f, uint32_t id)
+static bool is_completing(struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     return fixture_job(f, &arena, id)->live->completing;
 }
 
-static uint64_t alloc(struct fixture *f, bool with_step)
+static uint64_t request_allocation(struct fixture *f, bool with_step)
 {
     struct caller user = FIXTURE_USER;
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
@@ -78,11 +78,11 @@ static const Pb__AllocReply *reply_of(struct fixture *f, struct arena *arena, ui
     return NULL;
 }
 
-static uint32_t grant(struct fixture *f, bool with_step)
+static uint32_t grant_allocation(struct fixture *f, bool with_step)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const Pb__AllocReply *r = reply_of(f, &arena, alloc(f, with_step));
+    const Pb__AllocReply *r = reply_of(f, &arena, request_allocation(f, with_step));
     assert_true(r->granted && r->configuring && !r->step);
     assert_true(r->has_start_at_sec && r->start_at_sec > 0);
     assert_int_equal(r->has_end_at_sec ? r->end_at_sec - r->start_at_sec : 0,
@@ -90,7 +90,7 @@ static uint32_t grant(struct fixture *f, bool with_step)
     return r->job_id;
 }
 
-static void cancel(struct fixture *f, uint32_t id)
+static void cancel_job(struct fixture *f, uint32_t id)
 {
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, NULL, 0), 0);
 }
@@ -98,10 +98,10 @@ static void cancel(struct fixture *f, uint32_t id)
 /* --- tests
  * ---------------------------------------------------------------------------------------- */
 
-static void what_nobody_asked_for_changes_nothing(void **state)
+static void unexpected_end_of_a_script_is_ignored(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
     m.kind = EPILOG; /* none is running */
     m.job_id = id;
@@ -113,7 +113,7 @@ static void what_nobody_asked_for_changes_nothing(void **state)
     m.job_id = 999;
     control_script_ended(f->control, &m);
     fixture_turn(f);
-    assert_true(configures(f, id));
+    assert_true(is_configuring(f, id));
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     fixture_free(f);
 }
@@ -121,15 +121,15 @@ static void what_nobody_asked_for_changes_nothing(void **state)
 static void the_script_is_launched_when_the_prolog_is_over(void **state)
 {
     struct fixture *f = make_fixture(BOTH "SlurmdTimeout=0\n");
-    uint32_t id = submit(f);
-    assert_true(configures(f, id));
+    uint32_t id = submit_job(f);
+    assert_true(is_configuring(f, id));
     assert_string_equal(f->scripts.data[0].path, "/p");
     assert_int_equal(f->scripts.data[0].limit_sec, 30);
     fixture_register(f, "n1", "i1"); /* this reconciles the node's jobs */
     fixture_pass(f, 4000000);        /* the time limit does not count yet */
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     fixture_script_ended(f, PROLOG, id, 0);
-    assert_false(configures(f, id));
+    assert_false(is_configuring(f, id));
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_launched(f, "n1", id, 0);
     fixture_pass(f, 3500000); /* of 3600 s from the end of the prolog */
@@ -186,30 +186,30 @@ static void the_environment_names_the_job(void **state)
     fixture_free(f);
 }
 
-static void it_completes_until_the_epilog_is_over(void **state)
+static void job_is_completing_until_the_epilog_ends(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     fixture_script_ended(f, PROLOG, id, 0);
     fixture_launched(f, "n1", id, 0);
     fixture_batch_ended(f, "n1", id, 0, 0);
     fixture_gone(f, "n1", id, 0);
-    assert_true(completes(f, id));
+    assert_true(is_completing(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
     fixture_script_ended(f, EPILOG, id, FAILS); /* only logged */
-    assert_false(completes(f, id));
+    assert_false(is_completing(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
 
-static void a_failing_prolog_sends_a_batch_job_back(void **state)
+static void failing_prolog_requeues_a_batch_job(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     fixture_script_ended(f, PROLOG, id, FAILS);
-    assert_true(completes(f, id));
+    assert_true(is_completing(f, id));
     fixture_script_ended(f, EPILOG, id, 0);
     const Pb__JobLive *live = fixture_job(f, &arena, id)->live;
     assert_int_equal(live->state, PB__JOB_STATE__PENDING);
@@ -218,13 +218,13 @@ static void a_failing_prolog_sends_a_batch_job_back(void **state)
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     assert_int_equal(f->scripts.len, 0);
     fixture_pass(f, 121000);
-    assert_true(configures(f, id));
+    assert_true(is_configuring(f, id));
     assert_int_equal(f->scripts.data[0].restarts, 1);
     fixture_free(f);
 }
 
 /* Its request is reread when it is requeued, changed or restored. */
-static void it_stays_there_for_two_minutes_whatever_comes(void **state)
+static void requeued_job_waits_two_minutes_despite_changes(void **state)
 {
     const char *conf = BOTH "PartitionName=b Nodes=ALL DefMemPerCPU=500\n";
     struct fixture *f = make_fixture(conf);
@@ -251,11 +251,11 @@ static void it_stays_there_for_two_minutes_whatever_comes(void **state)
     set.has_begin_at_sec = true; /* its owner may shorten the delay */
     set.begin_at_sec = f->wall_ms / 1000;
     assert_int_equal(fixture_update_job(f, &user, &rename), 0);
-    assert_true(configures(f, id));
+    assert_true(is_configuring(f, id));
     fixture_free(f);
 }
 
-static void a_failing_prolog_ends_what_may_not_go_back(void **state)
+static void failing_prolog_ends_an_unrequeueable_job(void **state)
 {
     struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
     struct caller user = FIXTURE_USER;
@@ -265,14 +265,14 @@ static void a_failing_prolog_ends_what_may_not_go_back(void **state)
     assert_int_equal(f->scripts.data[0].limit_sec, -1);
     fixture_script_ended(f, PROLOG, id, FAILS);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
-    id = grant(f, false);
+    id = grant_allocation(f, false);
     uint64_t call = wait_ready(f, id, false);
     fixture_script_ended(f, PROLOG, id, FAILS);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     assert_int_equal(fixture_code(f, call), ERR_JOB_DONE);
     assert_non_null(strstr(fixture_text(f, call), "PrologSlurmctld /p exited with status 1"));
     /* Its command calls again after the end. */
-    id = grant(f, false);
+    id = grant_allocation(f, false);
     fixture_script_ended(f, PROLOG, id, FAILS);
     call = wait_ready(f, id, false);
     assert_int_equal(fixture_code(f, call), ERR_JOB_DONE);
@@ -280,13 +280,13 @@ static void a_failing_prolog_ends_what_may_not_go_back(void **state)
     fixture_free(f);
 }
 
-static void a_crash_has_both_run_again(void **state)
+static void both_scripts_run_again_after_a_crash(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     for (int i = 0; i < 2; i++) {
         fixture_restart(f);
-        assert_true(configures(f, id));
+        assert_true(is_configuring(f, id));
         assert_int_equal(f->scripts.len, 1);
         fixture_register(f, "n1", "i1");
         assert_int_equal(fixture_launches(f, "n1", id), 0);
@@ -300,38 +300,38 @@ static void a_crash_has_both_run_again(void **state)
     fixture_batch_ended(f, "n1", id, 0, 0);
     fixture_gone(f, "n1", id, 0);
     fixture_restart(f);
-    assert_true(completes(f, id));
+    assert_true(is_completing(f, id));
     fixture_script_ended(f, EPILOG, id, 0);
     fixture_restart(f);
-    assert_false(completes(f, id));
+    assert_false(is_completing(f, id));
     assert_int_equal(f->scripts.len, 0);
     fixture_free(f);
 }
 
-static void what_is_not_configured_any_more_is_not_waited_for(void **state)
+static void removed_scripts_are_not_awaited(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t first = submit(f), second = submit(f);
+    uint32_t first = submit_job(f), second = submit_job(f);
     fixture_script_ended(f, PROLOG, second, 0);
     fixture_launched(f, "n1", second, 0);
     fixture_batch_ended(f, "n1", second, 0, 0);
     fixture_gone(f, "n1", second, 0);
-    assert_true(completes(f, second));
+    assert_true(is_completing(f, second));
     fixture_reconfigure(f, NODES);
-    assert_true(configures(f, first)); /* it runs */
+    assert_true(is_configuring(f, first)); /* it runs */
     fixture_restart(f);
-    assert_false(configures(f, first));
-    assert_false(completes(f, second));
+    assert_false(is_configuring(f, first));
+    assert_false(is_completing(f, second));
     fixture_clear(f);
     fixture_register(f, "n1", "i1");
     assert_int_equal(fixture_launches(f, "n1", first), 1);
     fixture_free(f);
 }
 
-static void a_reconfiguration_loses_none_that_runs(void **state)
+static void reconfiguration_loses_no_running_script(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     fixture_reconfigure(f, BOTH);
     assert_int_equal(f->scripts.len, 1);
     fixture_script_ended(f, PROLOG, id, 0);
@@ -340,25 +340,25 @@ static void a_reconfiguration_loses_none_that_runs(void **state)
     fixture_batch_ended(f, "n1", id, 0, 0);
     fixture_gone(f, "n1", id, 0);
     fixture_reconfigure(f, BOTH);
-    assert_true(completes(f, id));
+    assert_true(is_completing(f, id));
     fixture_script_ended(f, EPILOG, id, 0);
-    assert_false(completes(f, id));
+    assert_false(is_completing(f, id));
     fixture_free(f);
 }
 
-static void one_that_is_cancelled_meanwhile_never_runs(void **state)
+static void job_cancelled_during_its_prolog_never_runs(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t id = submit(f);
-    cancel(f, id);
+    uint32_t id = submit_job(f);
+    cancel_job(f, id);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     assert_int_equal(f->scripts.len, 1);
     assert_true(f->scripts.data[0].stopped); /* the epilog waits for its end */
-    assert_true(completes(f, id));
+    assert_true(is_completing(f, id));
     fixture_script_ended(f, PROLOG, id, 0);
     assert_int_equal(fixture_launches(f, "n1", id), 0);
     fixture_script_ended(f, EPILOG, id, 0);
-    assert_false(completes(f, id));
+    assert_false(is_completing(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     fixture_free(f);
 }
@@ -369,7 +369,7 @@ static void an_allocation_is_ready_when_the_prolog_is_over(void **state)
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    uint32_t id = grant(f, false);
+    uint32_t id = grant_allocation(f, false);
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
     step.has_job_id = true;
     step.job_id = id;
@@ -385,13 +385,13 @@ static void an_allocation_is_ready_when_the_prolog_is_over(void **state)
     fixture_free(f);
 }
 
-static void a_step_of_its_own_comes_when_it_is_ready(void **state)
+static void interactive_step_is_granted_when_the_job_is_ready(void **state)
 {
     for (int away = 0; away < 3; away++) {
         struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        uint32_t id = grant(f, true);
+        uint32_t id = grant_allocation(f, true);
         if (away == 1) /* srun calls again only after the end */
             fixture_restart(f);
         uint64_t call = away == 1 ? 0 : wait_ready(f, id, true);
@@ -412,40 +412,40 @@ static void a_step_of_its_own_comes_when_it_is_ready(void **state)
     }
 }
 
-static void nobody_waits_for_it_any_more(void **state)
+static void abandoned_allocation_ends_after_its_prolog(void **state)
 {
     struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
-    uint32_t id = grant(f, false);
+    uint32_t id = grant_allocation(f, false);
     control_call_gone(f->control, wait_ready(f, id, false));
     fixture_turn(f);
     fixture_pass(f, 31000);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
     fixture_script_ended(f, PROLOG, id, SIGTERM);
-    assert_false(completes(f, id));
+    assert_false(is_completing(f, id));
     fixture_free(f);
 }
 
 static void a_lost_node_ends_the_attempt(void **state)
 {
     struct fixture *f = make_fixture(BOTH "SlurmdTimeout=10\nReturnToService=2\n");
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     fixture_pass(f, 20000);
-    assert_true(completes(f, id));
+    assert_true(is_completing(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__NODE_FAIL);
     fixture_register(f, "n2", "i2");
     fixture_script_ended(f, PROLOG, id, SIGTERM);
     fixture_script_ended(f, EPILOG, id, 0);
-    assert_true(configures(f, id));
+    assert_true(is_configuring(f, id));
     assert_int_equal(f->scripts.data[0].restarts, 1);
     fixture_free(f);
 }
 
 /* A restart ends attempts that lost their nodes and runs the epilog for them once, as for attempts
  * that were ending before. */
-static void what_a_restart_ends_has_one_epilog(void **state)
+static void attempt_ended_by_a_restart_has_one_epilog(void **state)
 {
     struct fixture *f = make_fixture(BOTH);
-    uint32_t id = submit(f);
+    uint32_t id = submit_job(f);
     fixture_script_ended(f, PROLOG, id, 0);
     FILE *file = fopen(f->path, "w");
     assert_non_null(file);
@@ -456,7 +456,7 @@ static void what_a_restart_ends_has_one_epilog(void **state)
     fixture_restart(f);
     assert_int_equal(f->scripts.len, 1);
     fixture_script_ended(f, EPILOG, id, 0);
-    assert_false(completes(f, id));
+    assert_false(is_completing(f, id));
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
     fixture_free(f);
 }
@@ -464,22 +464,22 @@ static void what_a_restart_ends_has_one_epilog(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_nobody_asked_for_changes_nothing),
+        cmocka_unit_test(unexpected_end_of_a_script_is_ignored),
         cmocka_unit_test(the_script_is_launched_when_the_prolog_is_over),
         cmocka_unit_test(the_environment_names_the_job),
-        cmocka_unit_test(it_completes_until_the_epilog_is_over),
-        cmocka_unit_test(a_failing_prolog_sends_a_batch_job_back),
-        cmocka_unit_test(it_stays_there_for_two_minutes_whatever_comes),
-        cmocka_unit_test(a_failing_prolog_ends_what_may_not_go_back),
-        cmocka_unit_test(a_crash_has_both_run_again),
-        cmocka_unit_test(what_is_not_configured_any_more_is_not_waited_for),
-        cmocka_unit_test(a_reconfiguration_loses_none_that_runs),
-        cmocka_unit_test(one_that_is_cancelled_meanwhile_never_runs),
+        cmocka_unit_test(job_is_completing_until_the_epilog_ends),
+        cmocka_unit_test(failing_prolog_requeues_a_batch_job),
+        cmocka_unit_test(requeued_job_waits_two_minutes_despite_changes),
+        cmocka_unit_test(failing_prolog_ends_an_unrequeueable_job),
+        cmocka_unit_test(both_scripts_run_again_after_a_crash),
+        cmocka_unit_test(removed_scripts_are_not_awaited),
+        cmocka_unit_test(reconfiguration_loses_no_running_script),
+        cmocka_unit_test(job_cancelled_during_its_prolog_never_runs),
         cmocka_unit_test(an_allocation_is_ready_when_the_prolog_is_over),
-        cmocka_unit_test(a_step_of_its_own_comes_when_it_is_ready),
-        cmocka_unit_test(nobody_waits_for_it_any_more),
+        cmocka_unit_test(interactive_step_is_granted_when_the_job_is_ready),
+        cmocka_unit_test(abandoned_allocation_ends_after_its_prolog),
         cmocka_unit_test(a_lost_node_ends_the_attempt),
-        cmocka_unit_test(what_a_restart_ends_has_one_epilog),
+        cmocka_unit_test(attempt_ended_by_a_restart_has_one_epilog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,14 +14,14 @@ static struct fixture *make_fixture(const char *lines)
     return fixture_new_up(lines, 4);
 }
 
-static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, int64_t id)
 {
     const Pb__JobRecord *r = fixture_job(f, arena, (uint32_t)id);
     assert_non_null(r);
     return r->live;
 }
 
-static Pb__JobSpec wanting(uint32_t min_nodes, uint32_t max_nodes, uint32_t cpus)
+static Pb__JobSpec make_spec(uint32_t min_nodes, uint32_t max_nodes, uint32_t cpus)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = true;
@@ -31,17 +31,17 @@ static Pb__JobSpec wanting(uint32_t min_nodes, uint32_t max_nodes, uint32_t cpus
     return s;
 }
 
-static void what_can_never_run_is_refused(void **state)
+static void impossible_requests_are_refused(void **state)
 {
     struct fixture *f = make_fixture(CONF "EnforcePartLimits=ALL\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec s = wanting(5, 5, 1);
+    Pb__JobSpec s = make_spec(5, 5, 1);
     assert_int_equal(fixture_submit(f, &user, &s), -ERR_NODE_COUNT);
-    s = wanting(2, 1, 1);
+    s = make_spec(2, 1, 1);
     assert_int_equal(fixture_submit(f, &user, &s), -ERR_NODE_COUNT);
-    s = wanting(1, 1, 5);
+    s = make_spec(1, 1, 5);
     assert_true(fixture_submit(f, &user, &s) < 0);
-    s = wanting(1, 1, 1);
+    s = make_spec(1, 1, 1);
     s.partition = (char *)"z";
     assert_int_equal(fixture_submit(f, &user, &s), -ERR_NO_PARTITION);
     s.partition = NULL;
@@ -61,7 +61,7 @@ static void what_can_never_run_is_refused(void **state)
     fixture_free(f);
 }
 
-static void nothing_is_purged_with_an_age_of_0(void **state)
+static void ended_jobs_are_kept_with_min_job_age_0(void **state)
 {
     (void)state;
     struct fixture *f = make_fixture(CONF "MinJobAge=0\n");
@@ -73,10 +73,10 @@ static void nothing_is_purged_with_an_age_of_0(void **state)
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
     fixture_pass(f, 86400 * 1000);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__COMPLETED);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__COMPLETED);
     fixture_restart(f);
     fixture_pass(f, 86400 * 1000);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__COMPLETED);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
 
@@ -94,14 +94,14 @@ static void a_job_lives_and_is_purged(void **state)
     assert_int_equal(r->spec->uid, 1000);
     fixture_launched(f, "n1", (uint32_t)id, 0);
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
-    assert_true(live(f, &arena, id)->completing);
+    assert_true(get_live(f, &arena, id)->completing);
     assert_true(fixture_node(f, &arena, "n1")->completing);
     assert_int_equal(fixture_node(f, &arena, "n1")->state, PB__NODE_BASE__NODE_IDLE);
     assert_int_equal(fixture_node(f, &arena, "n1")->alloc_cpus, 0);
     assert_false(fixture_node(f, &arena, "n2")->has_completing);
     assert_true(fixture_terminates(f, "n1", (uint32_t)id) > 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    const Pb__JobLive *after = live(f, &arena, id);
+    const Pb__JobLive *after = get_live(f, &arena, id);
     assert_int_equal(after->state, PB__JOB_STATE__FAILED);
     assert_int_equal(after->exit_status, 3 << 8);
     assert_false(after->has_completing);
@@ -118,7 +118,7 @@ static void a_job_lives_and_is_purged(void **state)
 }
 
 /* Ids are reserved in blocks; unassigned ids of a block are assigned after a crash. */
-static void a_crash_wastes_no_ids_and_gives_none_twice(void **state)
+static void crash_wastes_no_job_ids_and_repeats_none(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
@@ -158,7 +158,7 @@ static int give_to_ann(void *ctx, struct env_submit *ask, struct err *err)
     return 0;
 }
 
-static bool yes(void *ctx)
+static bool agree_always(void *ctx)
 {
     return true;
 }
@@ -167,11 +167,11 @@ static void a_repeated_request_finds_a_job_that_was_given_to_another_user(void *
 {
     struct fixture *f = make_fixture(CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-    Pb__JobSpec s = wanting(1, 1, 1);
+    Pb__JobSpec s = make_spec(1, 1, 1);
     s.has_request_id = true;
     s.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
     f->env.submit = give_to_ann;
-    f->env.asks_submit = yes;
+    f->env.asks_submit = agree_always;
     int64_t id = fixture_submit(f, &root, &s);
     assert_true(id > 0);
     assert_int_equal(fixture_submit(f, &root, &s), id);
@@ -181,11 +181,11 @@ static void a_repeated_request_finds_a_job_that_was_given_to_another_user(void *
     fixture_free(f);
 }
 
-static void messages_that_come_twice_act_once(void **state)
+static void repeated_messages_act_once(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
-    Pb__JobSpec s = wanting(1, 1, 1);
+    Pb__JobSpec s = make_spec(1, 1, 1);
     s.has_request_id = true;
     s.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
     int64_t id = fixture_submit(f, &user, &s);
@@ -216,24 +216,24 @@ static void a_launch_is_repeated_to_the_same_life_of_the_node_only(void **state)
     assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1);
     fixture_clear(f);
     fixture_register(f, "n1", "i2"); /* it was rebooted: running jobs are gone */
-    const Pb__JobLive *now = live(f, &arena, id);
+    const Pb__JobLive *now = get_live(f, &arena, id);
     assert_int_equal(now->restarts, 1);
     assert_int_equal(now->state, PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
-static void a_lost_node_requeues_its_jobs_and_no_others(void **state)
+static void lost_node_requeues_only_its_jobs(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=30\n");
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__JobSpec two = wanting(2, 2, 4), one = wanting(1, 1, 4), stay = wanting(1, 1, 4);
+    Pb__JobSpec two = make_spec(2, 2, 4), one = make_spec(1, 1, 4), stay = make_spec(1, 1, 4);
     stay.has_requeue = true; /* --no-requeue */
     int64_t a = fixture_submit(f, &user, &two), b = fixture_submit(f, &user, &one),
             c = fixture_submit(f, &user, &stay);
-    assert_string_equal(live(f, &arena, a)->nodes, "n[1-2]");
-    assert_string_equal(live(f, &arena, b)->nodes, "n3");
+    assert_string_equal(get_live(f, &arena, a)->nodes, "n[1-2]");
+    assert_string_equal(get_live(f, &arena, b)->nodes, "n3");
     for (int i = 0; i < 4; i++) { /* n2 and n4 become unresponsive */
         fixture_pass(f, 10 * 1000);
         fixture_register(f, "n1", "i1");
@@ -243,7 +243,7 @@ static void a_lost_node_requeues_its_jobs_and_no_others(void **state)
     assert_int_equal(fixture_state(f, (uint32_t)c), PB__JOB_STATE__NODE_FAIL);
     assert_true(fixture_terminates(f, "n1", (uint32_t)a) > 0);
     fixture_gone(f, "n1", (uint32_t)a, 0);
-    const Pb__JobLive *now = live(f, &arena, a);
+    const Pb__JobLive *now = get_live(f, &arena, a);
     assert_int_equal(now->state, PB__JOB_STATE__PENDING);
     assert_int_equal(now->restarts, 1);
     assert_int_equal(fixture_node(f, &arena, "n2")->state, PB__NODE_BASE__NODE_DOWN);
@@ -265,7 +265,7 @@ static void register_running(struct fixture *f, const char *node, uint32_t job)
 
 /* A node that was given up while its session lived is asked for its state, and is back when it has
  * answered. */
-static void a_node_that_speaks_again_is_back(void **state)
+static void responding_node_returns_to_service(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=30\nReturnToService=2\n");
     _cleanup_arena_ struct arena arena;
@@ -287,11 +287,11 @@ static void a_node_that_speaks_again_is_back(void **state)
     fixture_free(f);
 }
 
-static void a_returning_node_ends_what_is_over_before_it_works(void **state)
+static void returning_node_ends_old_jobs_before_it_gets_new_ones(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec all = wanting(4, 4, 4);
+    Pb__JobSpec all = make_spec(4, 4, 4);
     register_running(f, "n1", 4242);
     assert_int_equal(fixture_terminates(f, "n1", 4242), 1);
     int64_t id = fixture_submit(f, &user, &all);
@@ -301,20 +301,20 @@ static void a_returning_node_ends_what_is_over_before_it_works(void **state)
     fixture_free(f);
 }
 
-static void a_restart_finds_everything(void **state)
+static void restart_restores_everything(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__JobSpec all = wanting(4, 4, 4), one = wanting(1, 1, 1);
+    Pb__JobSpec all = make_spec(4, 4, 4), one = make_spec(1, 1, 1);
     int64_t running = fixture_submit(f, &user, &all), waiting = fixture_submit(f, &user, &one);
     fixture_launched(f, "n1", (uint32_t)running, 0);
     for (int i = 0; i < 3; i++) {
         fixture_restart(f);
         assert_int_equal(fixture_state(f, (uint32_t)running), PB__JOB_STATE__RUNNING);
         assert_int_equal(fixture_state(f, (uint32_t)waiting), PB__JOB_STATE__PENDING);
-        assert_string_equal(live(f, &arena, running)->nodes, "n[1-4]");
+        assert_string_equal(get_live(f, &arena, running)->nodes, "n[1-4]");
         fixture_pass(f, 60 * 1000);
     }
     fixture_batch_ended(f, "n1", (uint32_t)running, 0, 0);
@@ -332,7 +332,7 @@ static void a_restart_does_not_lengthen_a_limit(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec s = wanting(1, 1, 1);
+    Pb__JobSpec s = make_spec(1, 1, 1);
     s.has_time_limit_sec = true;
     s.time_limit_sec = 60;
     int64_t id = fixture_submit(f, &user, &s);
@@ -360,7 +360,7 @@ static void ids_go_on_after_an_orderly_end(void **state)
     fixture_free(f);
 }
 
-static size_t signals_to(const struct fixture *f, const char *node, int number, bool batch)
+static size_t count_signals(const struct fixture *f, const char *node, int number, bool batch)
 {
     size_t count = 0;
     vec_foreach (&f->orders, at)
@@ -372,68 +372,69 @@ static size_t signals_to(const struct fixture *f, const char *node, int number, 
     return count;
 }
 
-static void a_job_is_warned_once(void **state)
+static void warning_signal_is_sent_once(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec s = wanting(1, 1, 1);
+    Pb__JobSpec s = make_spec(1, 1, 1);
     s.has_time_limit_sec = true;
     s.time_limit_sec = 100;
     s.signal = (char *)"B:USR1@30";
     int64_t id = fixture_submit(f, &user, &s);
     fixture_launched(f, "n1", (uint32_t)id, 0);
     fixture_pass(f, 69 * 1000);
-    assert_int_equal(signals_to(f, "n1", 10, true), 0);
+    assert_int_equal(count_signals(f, "n1", 10, true), 0);
     control_node_lost(f->control, "n1"); /* it gets the order when it is connected again */
     fixture_pass(f, 2 * 1000);
-    assert_int_equal(signals_to(f, "n1", 10, true), 0);
+    assert_int_equal(count_signals(f, "n1", 10, true), 0);
     register_running(f, "n1", (uint32_t)id);
     fixture_pass(f, 6 * 1000);
-    assert_int_equal(signals_to(f, "n1", 10, true), 1);
+    assert_int_equal(count_signals(f, "n1", 10, true), 1);
     fixture_restart(f);
     register_running(f, "n1", (uint32_t)id);
     fixture_pass(f, 10 * 1000);
-    assert_int_equal(signals_to(f, "n1", 10, true), 0);
+    assert_int_equal(count_signals(f, "n1", 10, true), 0);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     fixture_pass(f, 14 * 1000);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
     fixture_free(f);
 }
 
-static void a_range_of_nodes_takes_what_is_free(void **state)
+static void node_range_takes_the_free_nodes(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__JobSpec wide = wanting(2, 3, 4), next = wanting(1, 4, 4);
+    Pb__JobSpec wide = make_spec(2, 3, 4), next = make_spec(1, 4, 4);
     int64_t a = fixture_submit(f, &user, &wide), b = fixture_submit(f, &user, &next);
-    assert_string_equal(live(f, &arena, a)->nodes, "n[1-3]");
-    assert_string_equal(live(f, &arena, b)->nodes, "n4");
+    assert_string_equal(get_live(f, &arena, a)->nodes, "n[1-3]");
+    assert_string_equal(get_live(f, &arena, b)->nodes, "n4");
     fixture_free(f);
 }
 
-static void waiting_for_nodes_that_are_away_is_said(void **state)
+static void pending_reason_names_unavailable_nodes(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     fixture_update_node(f, "n[2-4]", "DRAIN", "disk");
-    Pb__JobSpec two = wanting(2, 2, 1), named = wanting(1, 1, 1);
+    Pb__JobSpec two = make_spec(2, 2, 1), named = make_spec(1, 1, 1);
     named.req_nodes = (char *)"n[1-2]";
     named.min_nodes = named.max_nodes = 2;
     int64_t a = fixture_submit(f, &user, &two);
-    assert_string_equal(live(f, &arena, a)->reason, "Resources");
-    assert_non_null(strstr(live(f, &arena, a)->reason_detail, "DOWN, DRAINED"));
+    assert_string_equal(get_live(f, &arena, a)->reason, "Resources");
+    assert_non_null(strstr(get_live(f, &arena, a)->reason_detail, "DOWN, DRAINED"));
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = (uint32_t)a;
     r.has_hold = r.hold = true;
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_null(live(f, &arena, a)->reason_detail);
+    assert_null(get_live(f, &arena, a)->reason_detail);
     int64_t b = fixture_submit(f, &user, &named);
-    assert_string_equal(live(f, &arena, b)->reason, "ReqNodeNotAvail");
-    assert_string_equal(live(f, &arena, b)->reason_detail, "ReqNodeNotAvail, UnavailableNodes:n2");
+    assert_string_equal(get_live(f, &arena, b)->reason, "ReqNodeNotAvail");
+    assert_string_equal(get_live(f, &arena, b)->reason_detail,
+                        "ReqNodeNotAvail, UnavailableNodes:n2");
     fixture_update_node(f, "n[2-4]", "RESUME", NULL);
     assert_int_equal(fixture_state(f, (uint32_t)b), PB__JOB_STATE__RUNNING);
     fixture_free(f);
@@ -452,20 +453,20 @@ static void a_reconfiguration_reaches_the_nodes(void **state)
     fixture_free(f);
 }
 
-static void jobs_wait_for_their_time_and_their_release(void **state)
+static void jobs_wait_for_begin_time_and_release(void **state)
 {
     struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__JobSpec late = wanting(1, 1, 1), held = wanting(1, 1, 1);
+    Pb__JobSpec late = make_spec(1, 1, 1), held = make_spec(1, 1, 1);
     late.has_begin_at_sec = true;
     late.begin_at_sec = f->wall_ms / 1000 + 100;
     held.has_hold = held.hold = true;
     int64_t a = fixture_submit(f, &user, &late), b = fixture_submit(f, &user, &held);
-    assert_string_equal(live(f, &arena, a)->reason, "BeginTime");
-    assert_int_equal(live(f, &arena, a)->start_at, late.begin_at_sec);
-    assert_string_equal(live(f, &arena, b)->reason, "JobHeldUser");
+    assert_string_equal(get_live(f, &arena, a)->reason, "BeginTime");
+    assert_int_equal(get_live(f, &arena, a)->start_at, late.begin_at_sec);
+    assert_string_equal(get_live(f, &arena, b)->reason, "JobHeldUser");
     fixture_pass(f, 99 * 1000);
     assert_int_equal(fixture_state(f, (uint32_t)a), PB__JOB_STATE__PENDING);
     fixture_pass(f, 2 * 1000);
@@ -475,14 +476,14 @@ static void jobs_wait_for_their_time_and_their_release(void **state)
 }
 
 /* CompleteWait: until the job is clean, or for that long. */
-static void no_job_starts_while_another_one_completes(void **state)
+static void complete_wait_delays_other_jobs(void **state)
 {
     enum { WAIT_SEC = 30 };
     struct fixture *f = make_fixture(CONF "CompleteWait=30\n");
     struct caller user = FIXTURE_USER;
     (void)state;
     for (unsigned is_cleaned = 0; is_cleaned < 2; is_cleaned++) {
-        Pb__JobSpec s = wanting(1, 1, 4);
+        Pb__JobSpec s = make_spec(1, 1, 4);
         int64_t first = fixture_submit(f, &user, &s);
         const char *node = is_cleaned ? "n3" : "n1";
         assert_int_equal(fixture_state(f, (uint32_t)first), PB__JOB_STATE__RUNNING);
@@ -502,25 +503,25 @@ static void no_job_starts_while_another_one_completes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_can_never_run_is_refused),
+        cmocka_unit_test(impossible_requests_are_refused),
         cmocka_unit_test(a_job_lives_and_is_purged),
-        cmocka_unit_test(nothing_is_purged_with_an_age_of_0),
-        cmocka_unit_test(a_crash_wastes_no_ids_and_gives_none_twice),
+        cmocka_unit_test(ended_jobs_are_kept_with_min_job_age_0),
+        cmocka_unit_test(crash_wastes_no_job_ids_and_repeats_none),
         cmocka_unit_test(a_repeated_request_finds_a_job_that_was_given_to_another_user),
-        cmocka_unit_test(messages_that_come_twice_act_once),
+        cmocka_unit_test(repeated_messages_act_once),
         cmocka_unit_test(a_launch_is_repeated_to_the_same_life_of_the_node_only),
-        cmocka_unit_test(a_lost_node_requeues_its_jobs_and_no_others),
-        cmocka_unit_test(a_node_that_speaks_again_is_back),
-        cmocka_unit_test(a_returning_node_ends_what_is_over_before_it_works),
-        cmocka_unit_test(a_restart_finds_everything),
+        cmocka_unit_test(lost_node_requeues_only_its_jobs),
+        cmocka_unit_test(responding_node_returns_to_service),
+        cmocka_unit_test(returning_node_ends_old_jobs_before_it_gets_new_ones),
+        cmocka_unit_test(restart_restores_everything),
         cmocka_unit_test(a_restart_does_not_lengthen_a_limit),
         cmocka_unit_test(ids_go_on_after_an_orderly_end),
-        cmocka_unit_test(a_job_is_warned_once),
-        cmocka_unit_test(a_range_of_nodes_takes_what_is_free),
-        cmocka_unit_test(waiting_for_nodes_that_are_away_is_said),
+        cmocka_unit_test(warning_signal_is_sent_once),
+        cmocka_unit_test(node_range_takes_the_free_nodes),
+        cmocka_unit_test(pending_reason_names_unavailable_nodes),
         cmocka_unit_test(a_reconfiguration_reaches_the_nodes),
-        cmocka_unit_test(jobs_wait_for_their_time_and_their_release),
-        cmocka_unit_test(no_job_starts_while_another_one_completes),
+        cmocka_unit_test(jobs_wait_for_begin_time_and_release),
+        cmocka_unit_test(complete_wait_delays_other_jobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

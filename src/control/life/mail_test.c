@@ -20,7 +20,7 @@ static struct fixture *make_fixture(const char *more)
     return f;
 }
 
-static int64_t submit(struct fixture *f, const char *types, const char *user)
+static int64_t submit_job(struct fixture *f, const char *types, const char *user)
 {
     struct caller who = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -32,7 +32,7 @@ static int64_t submit(struct fixture *f, const char *types, const char *user)
 }
 
 /* Returns all mails since the last call, each as "USER: SUBJECT;". */
-static const char *mails(struct fixture *f, char *to, size_t size)
+static const char *take_mails(struct fixture *f, char *to, size_t size)
 {
     *to = 0;
     vec_foreach (&f->scripts, s) {
@@ -47,7 +47,7 @@ static const char *mails(struct fixture *f, char *to, size_t size)
     return to;
 }
 
-static void what_is_no_type_or_address_is_refused(void **state)
+static void invalid_mail_types_and_addresses_are_refused(void **state)
 {
     static const struct {
         const char *types, *user;
@@ -65,7 +65,7 @@ static void what_is_no_type_or_address_is_refused(void **state)
     };
     struct fixture *f = make_fixture("");
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
-        assert_int_equal(submit(f, v[i].types, v[i].user) > 0, v[i].ok);
+        assert_int_equal(submit_job(f, v[i].types, v[i].user) > 0, v[i].ok);
     fixture_free(f);
 }
 
@@ -91,25 +91,25 @@ static void a_heterogeneous_job_has_the_mail_of_its_leader(void **state)
     update.set = NULL;
     update.has_hold = true;
     assert_int_equal(fixture_update_job(f, &who, &update), 0);
-    assert_string_equal(mails(f, text, sizeof text), "");
+    assert_string_equal(take_mails(f, text, sizeof text), "");
     fixture_launched(f, "n1", (uint32_t)id, 0);
     fixture_pass(f, 310 * 1000);
-    assert_string_equal(mails(f, text, sizeof text),
+    assert_string_equal(take_mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x Reached 50% of time limit, Run time 00:05:00;");
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
     assert_string_equal(
-        mails(f, text, sizeof text),
+        take_mails(f, text, sizeof text),
         "ann: Slurm Job_id=1 Name=x Ended, Run time 00:05:10, COMPLETED, ExitCode 0;");
     assert_int_equal(fixture_state(f, (uint32_t)id + 1), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
 
-static void a_job_that_ends_well(void **state)
+static void mails_of_a_successful_job(void **state)
 {
     char text[1000];
     struct fixture *f = make_fixture("");
-    uint32_t id = (uint32_t)submit(f, "ALL", NULL);
-    assert_string_equal(mails(f, text, sizeof text),
+    uint32_t id = (uint32_t)submit_job(f, "ALL", NULL);
+    assert_string_equal(take_mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x Began, Queued time 00:00:00;");
     fixture_launched(f, "n1", id, 0);
     f->mono_ms += 3661000;
@@ -118,12 +118,12 @@ static void a_job_that_ends_well(void **state)
     assert_non_null(strstr(str_cstr(&f->scripts.data[0].env), "SLURM_JOB_STATE=COMPLETED\n"));
     assert_non_null(strstr(str_cstr(&f->scripts.data[0].env), "SLURM_JOB_MAIL_TYPE=END\n"));
     assert_string_equal(
-        mails(f, text, sizeof text),
+        take_mails(f, text, sizeof text),
         "ann: Slurm Job_id=1 Name=x Ended, Run time 01:01:01, COMPLETED, ExitCode 0;");
     fixture_free(f);
 }
 
-static void a_name_makes_no_header(void **state)
+static void job_name_cannot_add_a_mail_header(void **state)
 {
     char text[1000];
     struct fixture *f = make_fixture("");
@@ -132,12 +132,12 @@ static void a_name_makes_no_header(void **state)
     s.name = (char *)"x\nBcc: all\x1b";
     s.mail_type = (char *)"BEGIN";
     fixture_submit(f, &who, &s);
-    assert_string_equal(mails(f, text, sizeof text),
+    assert_string_equal(take_mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x?Bcc: all? Began, Queued time 00:00:00;");
     fixture_free(f);
 }
 
-static void failures(void **state)
+static void mails_of_failed_jobs(void **state)
 {
     static const struct {
         const char *types, *said;
@@ -152,27 +152,27 @@ static void failures(void **state)
     char text[1000];
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct fixture *f = make_fixture("");
-        uint32_t id = (uint32_t)submit(f, v[i].types, "b@c");
+        uint32_t id = (uint32_t)submit_job(f, v[i].types, "b@c");
         fixture_launched(f, "n1", id, 0);
         fixture_clear(f);
         fixture_batch_ended(f, "n1", id, 0, 3 << 8);
-        assert_string_equal(mails(f, text, sizeof text), v[i].said);
+        assert_string_equal(take_mails(f, text, sizeof text), v[i].said);
         fixture_free(f);
     }
 }
 
-static void requeue_and_domain(void **state)
+static void mail_of_a_requeue_uses_the_domain(void **state)
 {
     char text[1000];
     struct fixture *f = make_fixture("MailDomain=example.org\n");
     struct caller user = FIXTURE_USER;
-    uint32_t id = (uint32_t)submit(f, "REQUEUE,END", NULL);
+    uint32_t id = (uint32_t)submit_job(f, "REQUEUE,END", NULL);
     fixture_launched(f, "n1", id, 0);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = id;
     r.has_requeue = r.requeue = true;
     assert_int_equal(fixture_update_job(f, &user, &r), 0);
-    assert_string_equal(mails(f, text, sizeof text),
+    assert_string_equal(take_mails(f, text, sizeof text),
                         "ann@example.org: Slurm Job_id=1 Name=x Requeued, Run time 00:00:00;");
     fixture_free(f);
 }
@@ -191,30 +191,31 @@ static void the_domain_is_added_to_names_without_one(void **state)
         _cleanup_free_ char *said =
             mem_printf("%s: Slurm Job_id=1 Name=x Ended, Run time 00:00:00, COMPLETED, ExitCode 0;",
                        v[i].receiver);
-        uint32_t id = (uint32_t)submit(f, "END", v[i].user);
+        uint32_t id = (uint32_t)submit_job(f, "END", v[i].user);
         fixture_launched(f, "n1", id, 0);
         fixture_clear(f);
         fixture_batch_ended(f, "n1", id, 0, 0);
-        assert_string_equal(mails(f, text, sizeof text), said);
+        assert_string_equal(take_mails(f, text, sizeof text), said);
         fixture_free(f);
     }
 }
 
-static void shares_of_the_limit(void **state)
+static void mails_at_shares_of_the_time_limit(void **state)
 {
     char text[1000];
     struct fixture *f = make_fixture("");
-    uint32_t id = (uint32_t)submit(f, "TIME_LIMIT,TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90", NULL);
+    uint32_t id =
+        (uint32_t)submit_job(f, "TIME_LIMIT,TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90", NULL);
     fixture_launched(f, "n1", id, 0);
-    assert_string_equal(mails(f, text, sizeof text), "");
+    assert_string_equal(take_mails(f, text, sizeof text), "");
     fixture_pass(f, 1800000);
-    assert_string_equal(mails(f, text, sizeof text),
+    assert_string_equal(take_mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x Reached 50% of time limit, Run time 00:30:00;");
     fixture_restart(f); /* mails are not repeated */
     fixture_pass(f, 1000000);
-    assert_string_equal(mails(f, text, sizeof text), "");
+    assert_string_equal(take_mails(f, text, sizeof text), "");
     fixture_pass(f, 900000);
-    assert_string_equal(mails(f, text, sizeof text),
+    assert_string_equal(take_mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x Reached 80% of time limit, Run time 00:48:00;"
                         "ann: Slurm Job_id=1 Name=x Reached 90% of time limit, Run time 00:54:00;"
                         "ann: Slurm Job_id=1 Name=x Reached time limit, Run time 01:00:00;");
@@ -223,7 +224,7 @@ static void shares_of_the_limit(void **state)
 
 /* A running job gets the types that an update names, at their time; a share that has passed is
  * skipped. */
-static void a_running_job_changes_its_types(void **state)
+static void mail_types_of_a_running_job_are_changed(void **state)
 {
     static const struct {
         int64_t before_ms, after_ms;
@@ -240,7 +241,7 @@ static void a_running_job_changes_its_types(void **state)
         char text[1000];
         struct caller who = FIXTURE_USER;
         struct fixture *f = make_fixture("");
-        uint32_t id = (uint32_t)submit(f, "TIME_LIMIT_90", NULL);
+        uint32_t id = (uint32_t)submit_job(f, "TIME_LIMIT_90", NULL);
         Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
         Pb__JobSpec set = PB__JOB_SPEC__INIT;
         fixture_launched(f, "n1", id, 0);
@@ -250,14 +251,14 @@ static void a_running_job_changes_its_types(void **state)
         update.set = &set;
         assert_int_equal(fixture_update_job(f, &who, &update), 0);
         fixture_pass(f, rows[i].after_ms);
-        assert_string_equal(mails(f, text, sizeof text), rows[i].mails);
+        assert_string_equal(take_mails(f, text, sizeof text), rows[i].mails);
         fixture_free(f);
     }
 }
 
 /* Once, when it is certain that the dependency can never be satisfied: at the submission, or at the
  * end of the named job; not again after a restart. */
-static void what_can_never_start_is_told_once(void **state)
+static void impossible_dependency_is_mailed_once(void **state)
 {
     static const struct {
         const char *types, *mails;
@@ -271,33 +272,33 @@ static void what_can_never_start_is_told_once(void **state)
         struct fixture *f = make_fixture("");
         struct caller who = FIXTURE_USER;
         Pb__JobSpec s = PB__JOB_SPEC__INIT;
-        uint32_t first = (uint32_t)submit(f, NULL, NULL);
+        uint32_t first = (uint32_t)submit_job(f, NULL, NULL);
         s.name = (char *)"x";
         s.mail_type = (char *)rows[i].types;
         s.dependency = (char *)"afternotok:1";
         s.has_batch = s.batch = 1;
         assert_int_equal(fixture_submit(f, &who, &s), 2);
         fixture_launched(f, "n1", first, 0);
-        assert_string_equal(mails(f, text, sizeof text), "");
+        assert_string_equal(take_mails(f, text, sizeof text), "");
         fixture_batch_ended(f, "n1", first, 0, 0);
         fixture_gone(f, "n1", first, 0);
         fixture_pass(f, 1000);
-        assert_string_equal(mails(f, text, sizeof text), rows[i].mails);
+        assert_string_equal(take_mails(f, text, sizeof text), rows[i].mails);
         fixture_restart(f);
         fixture_pass(f, 1000);
-        assert_string_equal(mails(f, text, sizeof text), "");
+        assert_string_equal(take_mails(f, text, sizeof text), "");
         fixture_free(f);
     }
 }
 
 /* --dependency=afternotok of a job that has succeeded, known at the submission. A held job waits
  * for its release first, before and after a restart. */
-static void dependency_that_failed_before_the_submission_is_told_once(void **state)
+static void dependency_failed_before_the_submission_is_mailed_once(void **state)
 {
     for (int held = 0; held <= 1; held++) {
         char text[1000];
         struct fixture *f = make_fixture("");
-        uint32_t first = (uint32_t)submit(f, NULL, NULL);
+        uint32_t first = (uint32_t)submit_job(f, NULL, NULL);
         fixture_launched(f, "n1", first, 0);
         fixture_batch_ended(f, "n1", first, 0, 0);
         fixture_gone(f, "n1", first, 0);
@@ -313,14 +314,14 @@ static void dependency_that_failed_before_the_submission_is_told_once(void **sta
         control_submit(f->control, ++f->last_call, &FIXTURE_USER, &trial);
         fixture_turn(f);
         assert_int_equal(fixture_code(f, f->last_call), 0);
-        assert_string_equal(mails(f, text, sizeof text), "");
+        assert_string_equal(take_mails(f, text, sizeof text), "");
         SET(&s, hold, held);
         assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 2);
-        assert_string_equal(mails(f, text, sizeof text),
+        assert_string_equal(take_mails(f, text, sizeof text),
                             "ann: Slurm Job_id=2 Name=x Invalid dependency, Run time 00:00:00;");
         fixture_restart(f);
         fixture_pass(f, 1000);
-        assert_string_equal(mails(f, text, sizeof text), "");
+        assert_string_equal(take_mails(f, text, sizeof text), "");
         fixture_free(f);
     }
 }
@@ -328,17 +329,17 @@ static void dependency_that_failed_before_the_submission_is_told_once(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_type_or_address_is_refused),
+        cmocka_unit_test(invalid_mail_types_and_addresses_are_refused),
         cmocka_unit_test(a_heterogeneous_job_has_the_mail_of_its_leader),
-        cmocka_unit_test(what_can_never_start_is_told_once),
-        cmocka_unit_test(dependency_that_failed_before_the_submission_is_told_once),
-        cmocka_unit_test(a_job_that_ends_well),
-        cmocka_unit_test(a_name_makes_no_header),
-        cmocka_unit_test(failures),
-        cmocka_unit_test(requeue_and_domain),
+        cmocka_unit_test(impossible_dependency_is_mailed_once),
+        cmocka_unit_test(dependency_failed_before_the_submission_is_mailed_once),
+        cmocka_unit_test(mails_of_a_successful_job),
+        cmocka_unit_test(job_name_cannot_add_a_mail_header),
+        cmocka_unit_test(mails_of_failed_jobs),
+        cmocka_unit_test(mail_of_a_requeue_uses_the_domain),
         cmocka_unit_test(the_domain_is_added_to_names_without_one),
-        cmocka_unit_test(shares_of_the_limit),
-        cmocka_unit_test(a_running_job_changes_its_types),
+        cmocka_unit_test(mails_at_shares_of_the_time_limit),
+        cmocka_unit_test(mail_types_of_a_running_job_are_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

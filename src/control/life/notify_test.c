@@ -17,7 +17,8 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 2);
 }
 
-static int notify(struct fixture *f, struct caller who, int64_t id, uint32_t step, const char *text)
+static int notify_job(struct fixture *f, struct caller who, int64_t id, uint32_t step,
+                      const char *text)
 {
     Pb__JobNotify r = PB__JOB_NOTIFY__INIT;
     Pb__StepId target = PB__STEP_ID__INIT;
@@ -42,7 +43,7 @@ static int64_t start_batch(struct fixture *f)
     return id;
 }
 
-static void what_is_refused(void **state)
+static void invalid_notices_are_refused(void **state)
 {
     struct fixture *f = make_fixture();
     char text[1026];
@@ -51,21 +52,21 @@ static void what_is_refused(void **state)
     fixture_launched(f, "n1", (uint32_t)runs, 0);
     memset(text, 'x', sizeof text);
     text[1025] = 0;
-    assert_int_equal(notify(f, FIXTURE_USER, 4711, NO_STEP, "x"), ERR_NO_JOB);
-    assert_int_equal(notify(f, FIXTURE_OTHER, runs, NO_STEP, "x"), ERR_ACCESS);
-    assert_int_equal(notify(f, FIXTURE_OTHER, runs, NO_STEP, ""), ERR_ACCESS);
-    assert_int_equal(notify(f, FIXTURE_USER, runs, NO_STEP, ""), ERR_LIMIT);
-    assert_int_equal(notify(f, FIXTURE_USER, runs, NO_STEP, text), ERR_LIMIT);
-    assert_int_equal(notify(f, FIXTURE_USER, runs, NO_STEP, text + 1), 0);
-    assert_int_equal(notify(f, FIXTURE_USER, runs, 3, "x"), ERR_NO_STEP);
-    assert_int_equal(notify(f, FIXTURE_USER, waits, NO_STEP, "x"), ERR_JOB_PENDING);
+    assert_int_equal(notify_job(f, FIXTURE_USER, 4711, NO_STEP, "x"), ERR_NO_JOB);
+    assert_int_equal(notify_job(f, FIXTURE_OTHER, runs, NO_STEP, "x"), ERR_ACCESS);
+    assert_int_equal(notify_job(f, FIXTURE_OTHER, runs, NO_STEP, ""), ERR_ACCESS);
+    assert_int_equal(notify_job(f, FIXTURE_USER, runs, NO_STEP, ""), ERR_LIMIT);
+    assert_int_equal(notify_job(f, FIXTURE_USER, runs, NO_STEP, text), ERR_LIMIT);
+    assert_int_equal(notify_job(f, FIXTURE_USER, runs, NO_STEP, text + 1), 0);
+    assert_int_equal(notify_job(f, FIXTURE_USER, runs, 3, "x"), ERR_NO_STEP);
+    assert_int_equal(notify_job(f, FIXTURE_USER, waits, NO_STEP, "x"), ERR_JOB_PENDING);
     fixture_batch_ended(f, "n1", (uint32_t)runs, 0, 0);
-    assert_int_equal(notify(f, FIXTURE_ROOT, runs, NO_STEP, "x"), ERR_JOB_DONE);
+    assert_int_equal(notify_job(f, FIXTURE_ROOT, runs, NO_STEP, "x"), ERR_JOB_DONE);
     fixture_free(f);
 }
 
 /* Returns the message that n1 was ordered to write for this job; nonces differ. */
-static const char *said(const struct fixture *f, int64_t id, uint64_t *nonce)
+static const char *find_message(const struct fixture *f, int64_t id, uint64_t *nonce)
 {
     const char *line = NULL;
     vec_foreach (&f->orders, at)
@@ -83,7 +84,7 @@ static const char *said(const struct fixture *f, int64_t id, uint64_t *nonce)
     return line;
 }
 
-static void a_script_is_told_one_harmless_line(void **state)
+static void notice_to_a_script_is_one_printable_line(void **state)
 {
     static const struct {
         const char *text, *line;
@@ -104,8 +105,8 @@ static void a_script_is_told_one_harmless_line(void **state)
         _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", cases[i].line);
         fixture_clear(f);
         assert_int_equal(
-            notify(f, FIXTURE_ROOT, id, i % 2 ? STEP_ID_BATCH : NO_STEP, cases[i].text), 0);
-        assert_string_equal(said(f, id, &nonce), line);
+            notify_job(f, FIXTURE_ROOT, id, i % 2 ? STEP_ID_BATCH : NO_STEP, cases[i].text), 0);
+        assert_string_equal(find_message(f, id, &nonce), line);
     }
     fixture_free(f);
 }
@@ -146,7 +147,7 @@ static void wait_end(struct fixture *f, uint64_t call, uint32_t id, uint64_t see
 }
 
 /* Returns the number of the message in the call's reply; 0: it waits, or the job has ended. */
-static uint64_t heard(const struct fixture *f, uint64_t call, const char *text)
+static uint64_t find_notice(const struct fixture *f, uint64_t call, const char *text)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -163,32 +164,32 @@ static uint64_t heard(const struct fixture *f, uint64_t call, const char *text)
     return 0;
 }
 
-static void those_who_wait_hear_all_of_it_once(void **state)
+static void waiting_clients_get_each_notice_once(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
     uint32_t id = start_alloc(f);
     wait_end(f, 800, id, 0, NO_STEP);    /* salloc */
     wait_end(f, 801, id, UINT64_MAX, 0); /* wants no messages */
-    assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, "one"), 0);
-    assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, "two"), 0);
-    uint64_t one = heard(f, 800, "one");
+    assert_int_equal(notify_job(f, FIXTURE_USER, id, NO_STEP, "one"), 0);
+    assert_int_equal(notify_job(f, FIXTURE_USER, id, NO_STEP, "two"), 0);
+    uint64_t one = find_notice(f, 800, "one");
     assert_true(one > 0);
     wait_end(f, 802, id, one, NO_STEP);
-    uint64_t two = heard(f, 802, "two");
+    uint64_t two = find_notice(f, 802, "two");
     assert_true(two > one);
     wait_end(f, 803, id, two, NO_STEP);
-    assert_int_equal(heard(f, 803, ""), 0);
+    assert_int_equal(find_notice(f, 803, ""), 0);
     assert_int_equal(fixture_code(f, 801), -1);
     control_call_gone(f->control, 803); /* no client is connected */
-    assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, "three"), 0);
+    assert_int_equal(notify_job(f, FIXTURE_USER, id, NO_STEP, "three"), 0);
     assert_int_equal(fixture_code(f, 803), -1);
     wait_end(f, 804, id, two, NO_STEP);
-    assert_true(heard(f, 804, "three") > two);
+    assert_true(find_notice(f, 804, "three") > two);
     fixture_free(f);
 }
 
-static void few_are_kept(void **state)
+static void last_eight_notices_are_kept(void **state)
 {
     struct fixture *f = make_fixture();
     char text[8];
@@ -196,13 +197,13 @@ static void few_are_kept(void **state)
     uint32_t id = start_alloc(f);
     for (int i = 0; i < 20; i++) {
         snprintf(text, sizeof text, "%d", i);
-        assert_int_equal(notify(f, FIXTURE_USER, id, NO_STEP, text), 0);
+        assert_int_equal(notify_job(f, FIXTURE_USER, id, NO_STEP, text), 0);
     }
     uint64_t seen = 0;
     for (int i = 12; i < 20; i++) {
         snprintf(text, sizeof text, "%d", i);
         wait_end(f, 900 + (uint64_t)i, id, seen, NO_STEP);
-        seen = heard(f, 900 + (uint64_t)i, text);
+        seen = find_notice(f, 900 + (uint64_t)i, text);
         assert_true(seen > 0);
     }
     wait_end(f, 950, id, seen, NO_STEP);
@@ -210,7 +211,7 @@ static void few_are_kept(void **state)
     fixture_free(f);
 }
 
-static void the_end_is_still_told(void **state)
+static void waiting_client_is_told_the_end(void **state)
 {
     struct fixture *f = make_fixture();
     Pb__JobComplete end = PB__JOB_COMPLETE__INIT;
@@ -222,18 +223,18 @@ static void the_end_is_still_told(void **state)
     control_job_complete(f->control, ++f->last_call, &user, &end);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, 800), 0);
-    assert_int_equal(heard(f, 800, ""), 0);
+    assert_int_equal(find_notice(f, 800, ""), 0);
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(a_script_is_told_one_harmless_line),
-        cmocka_unit_test(those_who_wait_hear_all_of_it_once),
-        cmocka_unit_test(few_are_kept),
-        cmocka_unit_test(the_end_is_still_told),
+        cmocka_unit_test(invalid_notices_are_refused),
+        cmocka_unit_test(notice_to_a_script_is_one_printable_line),
+        cmocka_unit_test(waiting_clients_get_each_notice_once),
+        cmocka_unit_test(last_eight_notices_are_kept),
+        cmocka_unit_test(waiting_client_is_told_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #define MINUTE_MS 60000
 #define MANY 1800 /* jobs: more than are recomputed in a turn */
 
-static Pb__JobSpec spec_of(const char *part, uint32_t tasks)
+static Pb__JobSpec make_spec(const char *part, uint32_t tasks)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
@@ -25,7 +25,7 @@ static Pb__JobSpec spec_of(const char *part, uint32_t tasks)
     return s;
 }
 
-static uint32_t submit(struct fixture *f, const Pb__JobSpec *s)
+static uint32_t submit_spec(struct fixture *f, const Pb__JobSpec *s)
 {
     struct caller root = FIXTURE_ROOT;
     int64_t id = fixture_submit(f, &root, s);
@@ -36,11 +36,11 @@ static uint32_t submit(struct fixture *f, const Pb__JobSpec *s)
 
 static uint32_t submit_in(struct fixture *f, const char *part, uint32_t tasks)
 {
-    Pb__JobSpec s = spec_of(part, tasks);
-    return submit(f, &s);
+    Pb__JobSpec s = make_spec(part, tasks);
+    return submit_spec(f, &s);
 }
 
-static uint32_t priority(struct fixture *f, uint32_t id)
+static uint32_t get_priority(struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
 
@@ -58,7 +58,7 @@ static int set_priority(struct fixture *f, const struct caller *who, uint32_t id
     return fixture_update_job(f, who, &r);
 }
 
-static int hold(struct fixture *f, uint32_t id, bool wanted)
+static int hold_job(struct fixture *f, uint32_t id, bool wanted)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
@@ -70,7 +70,7 @@ static int hold(struct fixture *f, uint32_t id, bool wanted)
 }
 
 /* Returns the priority in the stored record. */
-static uint32_t stored_priority(const struct fixture *f, uint32_t id)
+static uint32_t get_stored_priority(const struct fixture *f, uint32_t id)
 {
     _cleanup_arena_ struct arena arena;
 
@@ -84,11 +84,11 @@ static uint32_t stored_priority(const struct fixture *f, uint32_t id)
     return 0;
 }
 
-static void only_operators_give_them(void **state)
+static void only_operators_set_priorities(void **state)
 {
     struct fixture *f = fixture_new(MULTI NODES);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
-    Pb__JobSpec s = spec_of("a", 1);
+    Pb__JobSpec s = make_spec("a", 1);
 
     s.has_priority = true;
     s.priority = 5;
@@ -110,7 +110,7 @@ static void only_operators_give_them(void **state)
     assert_int_equal(set_priority(f, &user, id, 2), ERR_ACCESS); /* it has 1 */
     assert_int_equal(set_priority(f, &root, id, 20), 0);
     assert_int_equal(set_priority(f, &user, id, 10), 0); /* a lower one */
-    assert_int_equal(priority(f, id), 10);
+    assert_int_equal(get_priority(f, id), 10);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     r.job_id = id;
@@ -128,9 +128,9 @@ static void factors_order_the_queue(void **state)
     uint32_t small = submit_in(f, "a", 3), large = submit_in(f, "a", 4),
              other = submit_in(f, "b", 4);
 
-    assert_int_equal(priority(f, small), 543); /* 500 + 100 * (1/2 + 3/8) / 2 */
-    assert_int_equal(priority(f, large), 550);
-    assert_int_equal(priority(f, other), 1050);
+    assert_int_equal(get_priority(f, small), 543); /* 500 + 100 * (1/2 + 3/8) / 2 */
+    assert_int_equal(get_priority(f, large), 550);
+    assert_int_equal(get_priority(f, other), 1050);
     fixture_register(f, "n2", "i");
     assert_int_equal(fixture_state(f, large), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, small), PB__JOB_STATE__PENDING);
@@ -138,23 +138,23 @@ static void factors_order_the_queue(void **state)
     fixture_free(f);
 }
 
-static void ages_count_from_period_to_period(void **state)
+static void ages_are_updated_each_period(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES);
     uint32_t id = submit_in(f, "a", 1);
 
-    assert_int_equal(priority(f, id), 1);
+    assert_int_equal(get_priority(f, id), 1);
     fixture_pass(f, MINUTE_MS - 1);
-    assert_int_equal(priority(f, id), 1);
+    assert_int_equal(get_priority(f, id), 1);
     fixture_pass(f, 2);
-    assert_int_equal(priority(f, id), 100);
+    assert_int_equal(get_priority(f, id), 100);
     fixture_pass(f, 5 * MINUTE_MS);
-    assert_int_equal(priority(f, id), 600);
-    assert_int_equal(stored_priority(f, id), 1); /* not written */
+    assert_int_equal(get_priority(f, id), 600);
+    assert_int_equal(get_stored_priority(f, id), 1); /* not written */
     fixture_restart(f);
-    assert_int_equal(priority(f, id), 600);
+    assert_int_equal(get_priority(f, id), 600);
     fixture_pass(f, 10 * MINUTE_MS);
-    assert_int_equal(priority(f, id), 1000); /* PriorityMaxAge */
+    assert_int_equal(get_priority(f, id), 1000); /* PriorityMaxAge */
     fixture_free(f);
 }
 
@@ -162,48 +162,48 @@ static void ages_count_from_period_to_period(void **state)
 static void holds_and_begin_times_do_not_age(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES);
-    Pb__JobSpec s = spec_of("a", 1);
+    Pb__JobSpec s = make_spec("a", 1);
     uint32_t held = submit_in(f, "a", 1);
 
     s.has_begin_at_sec = true;
     s.begin_at_sec = f->wall_ms / 1000 + 240;
-    uint32_t later = submit(f, &s);
+    uint32_t later = submit_spec(f, &s);
     fixture_pass(f, 2 * MINUTE_MS);
-    assert_int_equal(priority(f, held), 200);
-    assert_int_equal(hold(f, held, true), 0);
-    assert_int_equal(priority(f, held), 0);
+    assert_int_equal(get_priority(f, held), 200);
+    assert_int_equal(hold_job(f, held, true), 0);
+    assert_int_equal(get_priority(f, held), 0);
     fixture_pass(f, MINUTE_MS);
     fixture_restart(f);
     fixture_pass(f, MINUTE_MS + 1000);
-    assert_int_equal(hold(f, held, false), 0);
-    assert_int_equal(priority(f, held), 200);
-    assert_int_equal(priority(f, later), 1);
+    assert_int_equal(hold_job(f, held, false), 0);
+    assert_int_equal(get_priority(f, held), 200);
+    assert_int_equal(get_priority(f, later), 1);
     fixture_pass(f, MINUTE_MS);
-    assert_in_range(priority(f, held), 290, 300);
-    assert_in_range(priority(f, later), 90, 100);
+    assert_in_range(get_priority(f, held), 290, 300);
+    assert_in_range(get_priority(f, later), 90, 100);
     fixture_free(f);
 
     f = fixture_new(AGES NODES "PriorityFlags=ACCRUE_ALWAYS\n");
     held = submit_in(f, "a", 1);
-    assert_int_equal(hold(f, held, true), 0);
+    assert_int_equal(hold_job(f, held, true), 0);
     fixture_pass(f, 2 * MINUTE_MS);
-    assert_int_equal(hold(f, held, false), 0);
-    assert_int_equal(priority(f, held), 200);
+    assert_int_equal(hold_job(f, held, false), 0);
+    assert_int_equal(get_priority(f, held), 200);
     fixture_free(f);
 }
 
-static void what_is_given_stays(void **state)
+static void given_priority_is_kept(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES);
     struct caller root = FIXTURE_ROOT;
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
-    Pb__JobSpec set = PB__JOB_SPEC__INIT, s = spec_of("a", 1);
+    Pb__JobSpec set = PB__JOB_SPEC__INIT, s = make_spec("a", 1);
     _cleanup_arena_ struct arena arena;
 
     arena_init(&arena, 0);
     s.has_nice = true;
     s.nice = 30;
-    uint32_t id = submit(f, &s);
+    uint32_t id = submit_spec(f, &s);
     assert_int_equal(set_priority(f, &root, id, 5000), 0);
     assert_int_equal(fixture_job(f, &arena, id)->spec->nice, 0); /* as in Slurm */
     r.job_id = id;
@@ -213,16 +213,16 @@ static void what_is_given_stays(void **state)
     assert_int_equal(fixture_update_job(f, &root, &r), 0);
     fixture_pass(f, 3 * MINUTE_MS);
     fixture_restart(f);
-    assert_int_equal(priority(f, id), 5000);
-    assert_int_equal(hold(f, id, false), 0); /* it was not held */
-    assert_int_equal(priority(f, id), 5000);
-    assert_int_equal(hold(f, id, true), 0);
-    assert_int_equal(hold(f, id, false), 0);
-    assert_int_equal(priority(f, id), 280); /* 300 for its age, less its nice value */
+    assert_int_equal(get_priority(f, id), 5000);
+    assert_int_equal(hold_job(f, id, false), 0); /* it was not held */
+    assert_int_equal(get_priority(f, id), 5000);
+    assert_int_equal(hold_job(f, id, true), 0);
+    assert_int_equal(hold_job(f, id, false), 0);
+    assert_int_equal(get_priority(f, id), 280); /* 300 for its age, less its nice value */
     fixture_free(f);
 }
 
-static void increasing_only(void **state)
+static void incr_only_never_lowers_priorities(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES "PriorityFlags=INCR_ONLY\n");
     struct caller root = FIXTURE_ROOT;
@@ -236,12 +236,12 @@ static void increasing_only(void **state)
     set.has_nice = true;
     set.nice = 1000;
     assert_int_equal(fixture_update_job(f, &root, &r), 0);
-    assert_int_equal(priority(f, id), 200);
+    assert_int_equal(get_priority(f, id), 200);
     fixture_free(f);
 }
 
 /* Without weights every priority is 1: the order of submission decides. */
-static void the_default_is_multifactor_and_first_in_first_out(void **state)
+static void multifactor_without_weights_is_first_in_first_out(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     struct caller root = FIXTURE_ROOT;
@@ -250,7 +250,7 @@ static void the_default_is_multifactor_and_first_in_first_out(void **state)
     for (unsigned i = 0; i < 4; i++)
         ids[i] = submit_in(f, "a", 8 - i); /* each needs both nodes */
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(priority(f, ids[i]), 1);
+        assert_int_equal(get_priority(f, ids[i]), 1);
     fixture_pass(f, 30 * MINUTE_MS);
     fixture_register(f, "n1", "i");
     fixture_register(f, "n2", "i");
@@ -266,40 +266,40 @@ static void the_default_is_multifactor_and_first_in_first_out(void **state)
     fixture_free(f);
 }
 
-static void the_type_may_change(void **state)
+static void priority_type_is_changed_by_reconfiguration(void **state)
 {
     struct fixture *f = fixture_new(BASIC NODES);
     uint32_t first = submit_in(f, "a", 8), second = submit_in(f, "b", 4);
 
-    assert_int_equal(priority(f, first), 4294901760u - first);
+    assert_int_equal(get_priority(f, first), 4294901760u - first);
     fixture_reread(f, MULTI NODES "PriorityWeightPartition=1000\n", true);
-    assert_int_equal(priority(f, first), 4294901760u - first); /* that was a preview */
+    assert_int_equal(get_priority(f, first), 4294901760u - first); /* that was a preview */
     fixture_reconfigure(f, MULTI NODES "PriorityWeightPartition=1000\n");
-    assert_int_equal(priority(f, first), 500);
-    assert_int_equal(priority(f, second), 1000);
+    assert_int_equal(get_priority(f, first), 500);
+    assert_int_equal(get_priority(f, second), 1000);
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     set.name = "a";
     set.has_priority_job_factor = true;
     set.priority_job_factor = 20;
     assert_int_equal(fixture_update_part(f, &set), 0);
-    assert_int_equal(priority(f, first), 1000);
-    assert_int_equal(priority(f, second), 500);
+    assert_int_equal(get_priority(f, first), 1000);
+    assert_int_equal(get_priority(f, second), 500);
     fixture_reconfigure(f, BASIC NODES);
-    assert_int_equal(priority(f, first), 4294901760u - first);
-    assert_int_equal(priority(f, second), 4294901760u - second);
+    assert_int_equal(get_priority(f, first), 4294901760u - first);
+    assert_int_equal(get_priority(f, second), 4294901760u - second);
     fixture_free(f);
 }
 
 /* The queue is recomputed in parts; at any time two jobs are in their old or in their new order. */
-static void many_are_moved_in_several_turns(void **state)
+static void large_queue_is_recomputed_in_several_turns(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES "PriorityWeightJobSize=100\n");
     uint32_t first = submit_in(f, "a", 1);
-    Pb__JobSpec s = spec_of("a", 1);
+    Pb__JobSpec s = make_spec("a", 1);
 
     fixture_pass(f, 30000);
     for (unsigned i = 1; i < MANY; i++)
-        submit(f, &s);
+        submit_spec(f, &s);
     f->wall_ms += 31000;
     f->mono_ms += 31000;
     control_tick(f->control);
@@ -309,7 +309,7 @@ static void many_are_moved_in_several_turns(void **state)
         fixture_turn(f);
         moved = 0;
         for (uint32_t id = first; id < first + MANY; id++) {
-            uint32_t now = priority(f, id);
+            uint32_t now = get_priority(f, id);
             assert_true(now <= before); /* older jobs stay before younger ones */
             before = now;
             moved += now > 31;
@@ -338,11 +338,11 @@ static size_t count_listed(struct fixture *f, const Pb__PrioFilter *filter, uint
     return count;
 }
 
-static void those_that_could_start_are_listed(void **state)
+static void sprio_lists_jobs_that_could_start(void **state)
 {
     struct fixture *f = fixture_new(AGES NODES);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec s = spec_of("a", 1);
+    Pb__JobSpec s = make_spec("a", 1);
     Pb__PrioFilter filter = PB__PRIO_FILTER__INIT;
     uint32_t last = 0, uid = 1000, ids[] = {1, 4, 99};
     char *part = "b";
@@ -351,10 +351,10 @@ static void those_that_could_start_are_listed(void **state)
     submit_in(f, "b", 1);
     s.has_begin_at_sec = true;
     s.begin_at_sec = f->wall_ms / 1000 + 240;
-    submit(f, &s);
+    submit_spec(f, &s);
     s.has_begin_at_sec = false;
     assert_int_equal(fixture_submit(f, &user, &s), 4);
-    assert_int_equal(hold(f, submit_in(f, "a", 1), true), 0);
+    assert_int_equal(hold_job(f, submit_in(f, "a", 1), true), 0);
     assert_int_equal(count_listed(f, &filter, &last), 3);
     filter.uid = &uid;
     filter.n_uid = 1;
@@ -373,35 +373,35 @@ static void those_that_could_start_are_listed(void **state)
 }
 
 /* A priority that was set applies in all partitions of the job. */
-static void an_owner_gives_no_more_than_the_least_of_several_partitions(void **state)
+static void owner_priority_is_bounded_by_the_lowest_partition(void **state)
 {
     (void)state;
     struct fixture *f = fixture_new(MULTI "PriorityWeightPartition=1000\n" NODES);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec s = spec_of("b,a", 1);
+    Pb__JobSpec s = make_spec("b,a", 1);
     uint32_t id = (uint32_t)fixture_submit(f, &user, &s);
-    uint32_t most = priority(f, id);
+    uint32_t most = get_priority(f, id);
     assert_int_equal(set_priority(f, &user, id, most), ERR_ACCESS);
     assert_int_equal(set_priority(f, &user, id, most / 2 + 1), ERR_ACCESS);
     assert_int_equal(set_priority(f, &user, id, most / 2), 0);
-    assert_int_equal(priority(f, id), most / 2);
+    assert_int_equal(get_priority(f, id), most / 2);
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_operators_give_them),
-        cmocka_unit_test(an_owner_gives_no_more_than_the_least_of_several_partitions),
+        cmocka_unit_test(only_operators_set_priorities),
+        cmocka_unit_test(owner_priority_is_bounded_by_the_lowest_partition),
         cmocka_unit_test(factors_order_the_queue),
-        cmocka_unit_test(ages_count_from_period_to_period),
+        cmocka_unit_test(ages_are_updated_each_period),
         cmocka_unit_test(holds_and_begin_times_do_not_age),
-        cmocka_unit_test(what_is_given_stays),
-        cmocka_unit_test(increasing_only),
-        cmocka_unit_test(the_default_is_multifactor_and_first_in_first_out),
-        cmocka_unit_test(the_type_may_change),
-        cmocka_unit_test(many_are_moved_in_several_turns),
-        cmocka_unit_test(those_that_could_start_are_listed),
+        cmocka_unit_test(given_priority_is_kept),
+        cmocka_unit_test(incr_only_never_lowers_priorities),
+        cmocka_unit_test(multifactor_without_weights_is_first_in_first_out),
+        cmocka_unit_test(priority_type_is_changed_by_reconfiguration),
+        cmocka_unit_test(large_queue_is_recomputed_in_several_turns),
+        cmocka_unit_test(sprio_lists_jobs_that_could_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

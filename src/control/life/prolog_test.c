@@ -53,13 +53,13 @@ static void hold_up(struct fixture *f, const char *node, uint32_t id, const char
     fixture_event(f, node, &e);
 }
 
-static const char *held_up(struct fixture *f, struct arena *arena, uint32_t id)
+static const char *get_held_reason(struct fixture *f, struct arena *arena, uint32_t id)
 {
     return fixture_job(f, arena, id)->live->held_up;
 }
 
 /* Kept across a restart, and cleared when the same node reports it, or with the job's last node. */
-static void a_prolog_that_hangs_is_told(void **state)
+static void hanging_prolog_is_reported(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
@@ -68,21 +68,21 @@ static void a_prolog_that_hangs_is_told(void **state)
     uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
     hold_up(f, "n2", id, "Prolog /p waits"); /* not a node of the job */
     hold_up(f, "n1", id + 1, "Prolog /p waits");
-    assert_null(held_up(f, &arena, id));
+    assert_null(get_held_reason(f, &arena, id));
     hold_up(f, "n1", id, NULL);
     hold_up(f, "n1", id, "Prolog /p runs");
-    assert_string_equal(held_up(f, &arena, id), "n1: Prolog /p runs");
+    assert_string_equal(get_held_reason(f, &arena, id), "n1: Prolog /p runs");
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     hold_up(f, "n2", id, NULL);
-    assert_string_equal(held_up(f, &arena, id), "n1: Prolog /p runs");
+    assert_string_equal(get_held_reason(f, &arena, id), "n1: Prolog /p runs");
     hold_up(f, "n1", id, NULL);
-    assert_null(held_up(f, &arena, id));
+    assert_null(get_held_reason(f, &arena, id));
     hold_up(f, "n1", id, "Epilog /e runs");
     assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
-    assert_string_equal(held_up(f, &arena, id), "n1: Epilog /e runs");
+    assert_string_equal(get_held_reason(f, &arena, id), "n1: Epilog /e runs");
     fixture_gone(f, "n1", id, 0);
-    assert_null(held_up(f, &arena, id));
+    assert_null(get_held_reason(f, &arena, id));
     fixture_free(f);
 }
 
@@ -133,7 +133,7 @@ static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
 }
 
 /* Space used by jobs: otherwise any user could have the node drained. */
-static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
+static void job_waits_for_a_full_spool_directory(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
@@ -148,7 +148,7 @@ static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
 }
 
 /* For example an inaccessible work directory: another node could not start the job either. */
-static void a_job_that_cannot_be_started_fails_and_its_node_stays(void **state)
+static void unstartable_job_fails_without_draining_its_node(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     _cleanup_arena_ struct arena arena;
@@ -161,7 +161,7 @@ static void a_job_that_cannot_be_started_fails_and_its_node_stays(void **state)
     fixture_free(f);
 }
 
-static void why_it_is_held_is_told(void **state)
+static void reason_of_the_hold_is_shown(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
@@ -175,7 +175,7 @@ static void why_it_is_held_is_told(void **state)
 }
 
 /* --get-user-env: the node is not the cause, and the job has not run. */
-static void without_its_users_environment_it_is_held(void **state)
+static void job_without_its_user_environment_is_held(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
@@ -192,7 +192,7 @@ static void without_its_users_environment_it_is_held(void **state)
     fixture_free(f);
 }
 
-static void not_held_when_configured_so(void **state)
+static void nohold_on_prolog_fail_requeues_without_a_hold(void **state)
 {
     struct fixture *f = make_fixture(NODES "SchedulerParameters=nohold_on_prolog_fail\n");
     struct caller user = FIXTURE_USER;
@@ -203,7 +203,7 @@ static void not_held_when_configured_so(void **state)
     fixture_free(f);
 }
 
-static void one_that_may_not_be_requeued_fails(void **state)
+static void unrequeueable_job_fails_with_its_prolog(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
@@ -216,7 +216,7 @@ static void one_that_may_not_be_requeued_fails(void **state)
 }
 
 /* PrologFlags=ForceRequeueOnFail: the job has not run. */
-static void one_that_may_not_is_requeued_when_configured_so(void **state)
+static void force_requeue_on_fail_requeues_every_job(void **state)
 {
     struct fixture *f = make_fixture(NODES "PrologFlags=ForceRequeueOnFail\n");
     struct caller user = FIXTURE_USER;
@@ -228,7 +228,7 @@ static void one_that_may_not_is_requeued_when_configured_so(void **state)
     fixture_free(f);
 }
 
-static void a_failing_epilog_drains(void **state)
+static void failing_epilog_drains_the_node(void **state)
 {
     struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
@@ -250,7 +250,7 @@ static void a_failing_epilog_drains(void **state)
     fixture_free(f);
 }
 
-static size_t prepares(const struct fixture *f, const char *node, uint32_t job)
+static size_t count_prepare_orders(const struct fixture *f, const char *node, uint32_t job)
 {
     size_t count = 0;
     vec_foreach (&f->orders, o) {
@@ -273,7 +273,7 @@ static int64_t submit_on_three(struct fixture *f)
     return fixture_submit(f, &user, &s);
 }
 
-static void without_the_flag_nothing_is_prepared(void **state)
+static void nodes_are_not_prepared_without_prolog_and_flag(void **state)
 {
     static const char *const lines[] = {NODES "Prolog=/p\n", NODES "PrologFlags=Alloc\n",
                                         NODES "Prolog=/p\nPrologFlags=DeferBatch\n"};
@@ -281,7 +281,7 @@ static void without_the_flag_nothing_is_prepared(void **state)
         struct fixture *f = make_fixture(lines[i]);
         uint32_t id = (uint32_t)submit_on_three(f);
         assert_int_equal(fixture_launches(f, "n1", id), 1);
-        assert_int_equal(prepares(f, "n2", id) + prepares(f, "n1", id), 0);
+        assert_int_equal(count_prepare_orders(f, "n2", id) + count_prepare_orders(f, "n1", id), 0);
         fixture_free(f);
     }
 }
@@ -291,9 +291,9 @@ static void nodes_are_prepared_at_allocation(void **state)
     struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
     uint32_t id = (uint32_t)submit_on_three(f);
     assert_int_equal(fixture_launches(f, "n1", id), 1);
-    assert_int_equal(prepares(f, "n1", id), 0); /* the launch does it */
-    assert_int_equal(prepares(f, "n2", id) + prepares(f, "n3", id), 2);
-    assert_int_equal(prepares(f, "n4", id), 0);
+    assert_int_equal(count_prepare_orders(f, "n1", id), 0); /* the launch does it */
+    assert_int_equal(count_prepare_orders(f, "n2", id) + count_prepare_orders(f, "n3", id), 2);
+    assert_int_equal(count_prepare_orders(f, "n4", id), 0);
     const Pb__JobFacts *facts = NULL;
     vec_foreach (&f->orders, o)
         if ((*o)->orders->orders[0]->prepare)
@@ -304,11 +304,11 @@ static void nodes_are_prepared_at_allocation(void **state)
     assert_string_equal(facts->partition, "a");
     fixture_clear(f);
     fixture_register(f, "n2", "i1"); /* the order was lost */
-    assert_int_equal(prepares(f, "n2", id), 1);
+    assert_int_equal(count_prepare_orders(f, "n2", id), 1);
     fixture_batch_ended(f, "n1", id, 0, 0);
     assert_true(fixture_terminates(f, "n3", id) > 0); /* it may have run something */
     fixture_register(f, "n2", "i1");
-    assert_int_equal(prepares(f, "n2", id), 1);
+    assert_int_equal(count_prepare_orders(f, "n2", id), 1);
     fixture_free(f);
 }
 
@@ -330,7 +330,7 @@ static void check_told(const Pb__NodeOrder *order, bool is_old)
 }
 
 /* The attempt is described beside the order; for an old node inside the order. */
-static void a_node_of_an_older_version_is_told_of_the_attempt_in_the_order(void **state)
+static void order_to_an_older_node_contains_the_attempt(void **state)
 {
     struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
     size_t told = 0;
@@ -354,7 +354,7 @@ static void extern_steps_begin_with_the_job(void **state)
     struct fixture *f = make_fixture(NODES "PrologFlags=Contain\n");
     uint32_t id = (uint32_t)submit_on_three(f);
     bool told = false;
-    assert_int_equal(prepares(f, "n2", id) + prepares(f, "n3", id), 2);
+    assert_int_equal(count_prepare_orders(f, "n2", id) + count_prepare_orders(f, "n3", id), 2);
     vec_foreach (&f->orders, o) {
         const Pb__NodeOrder *order = (*o)->orders->orders[0];
         if (order->launch)
@@ -371,7 +371,7 @@ static void extern_steps_begin_with_the_job(void **state)
     fixture_free(f);
 }
 
-static void one_that_fails_at_allocation_requeues(void **state)
+static void prolog_failing_at_allocation_requeues_the_job(void **state)
 {
     struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
     _cleanup_arena_ struct arena arena;
@@ -393,7 +393,7 @@ static void one_that_fails_at_allocation_requeues(void **state)
 
 /* --wait-all-nodes */
 
-static void prepared(struct fixture *f, const char *node, uint32_t id)
+static void report_prepared(struct fixture *f, const char *node, uint32_t id)
 {
     Pb__NodeEvent e = PB__NODE_EVENT__INIT;
     Pb__Prepared m = PB__PREPARED__INIT;
@@ -412,7 +412,7 @@ static bool is_configuring(struct fixture *f, uint32_t id)
 
 /* Nodes of an older version never report ready and are not awaited: at the start of the job, and
  * when a disconnected node returns with such a version. */
-static void nodes_that_cannot_tell_are_not_waited_for(void **state)
+static void nodes_of_older_versions_are_not_awaited(void **state)
 {
     for (unsigned older = 0; older < 4; older++) {
         struct fixture *f = make_fixture(NODES);
@@ -434,12 +434,12 @@ static void nodes_that_cannot_tell_are_not_waited_for(void **state)
             fixture_pass(f, 5000);
         }
         if (!(older & 1))
-            prepared(f, "n1", id);
+            report_prepared(f, "n1", id);
         assert_int_equal(is_configuring(f, id), !(older & 2));
         if (older == 0) /* it returns without the feature */
             fixture_register_as(f, "n2", "i1", true);
         else if (!(older & 2))
-            prepared(f, "n2", id);
+            report_prepared(f, "n2", id);
         fixture_pass(f, 5000); /* it is asked again */
         assert_false(is_configuring(f, id));
         fixture_free(f);
@@ -449,23 +449,23 @@ static void nodes_that_cannot_tell_are_not_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_prolog_that_hangs_is_told),
+        cmocka_unit_test(hanging_prolog_is_reported),
         cmocka_unit_test(a_failing_prolog_drains_and_requeues_held),
         cmocka_unit_test(a_node_at_fault_is_drained_and_the_job_runs_elsewhere),
-        cmocka_unit_test(a_spool_that_jobs_have_filled_is_waited_for),
-        cmocka_unit_test(a_job_that_cannot_be_started_fails_and_its_node_stays),
-        cmocka_unit_test(why_it_is_held_is_told),
-        cmocka_unit_test(without_its_users_environment_it_is_held),
-        cmocka_unit_test(not_held_when_configured_so),
-        cmocka_unit_test(one_that_may_not_be_requeued_fails),
-        cmocka_unit_test(one_that_may_not_is_requeued_when_configured_so),
-        cmocka_unit_test(a_failing_epilog_drains),
-        cmocka_unit_test(without_the_flag_nothing_is_prepared),
+        cmocka_unit_test(job_waits_for_a_full_spool_directory),
+        cmocka_unit_test(unstartable_job_fails_without_draining_its_node),
+        cmocka_unit_test(reason_of_the_hold_is_shown),
+        cmocka_unit_test(job_without_its_user_environment_is_held),
+        cmocka_unit_test(nohold_on_prolog_fail_requeues_without_a_hold),
+        cmocka_unit_test(unrequeueable_job_fails_with_its_prolog),
+        cmocka_unit_test(force_requeue_on_fail_requeues_every_job),
+        cmocka_unit_test(failing_epilog_drains_the_node),
+        cmocka_unit_test(nodes_are_not_prepared_without_prolog_and_flag),
         cmocka_unit_test(nodes_are_prepared_at_allocation),
-        cmocka_unit_test(a_node_of_an_older_version_is_told_of_the_attempt_in_the_order),
+        cmocka_unit_test(order_to_an_older_node_contains_the_attempt),
         cmocka_unit_test(extern_steps_begin_with_the_job),
-        cmocka_unit_test(one_that_fails_at_allocation_requeues),
-        cmocka_unit_test(nodes_that_cannot_tell_are_not_waited_for),
+        cmocka_unit_test(prolog_failing_at_allocation_requeues_the_job),
+        cmocka_unit_test(nodes_of_older_versions_are_not_awaited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,26 +16,26 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 1);
 }
 
-static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, int64_t id)
 {
     return fixture_job(f, arena, (uint32_t)id)->live;
 }
 
-static void end(struct fixture *f, int64_t id, uint32_t restarts, int status)
+static void end_script(struct fixture *f, int64_t id, uint32_t restarts, int status)
 {
     fixture_launched(f, "n1", (uint32_t)id, restarts);
     fixture_batch_ended(f, "n1", (uint32_t)id, restarts, status);
     fixture_gone(f, "n1", (uint32_t)id, restarts);
 }
 
-static int update(struct fixture *f, Pb__JobUpdate r, int64_t id)
+static int update_job(struct fixture *f, Pb__JobUpdate r, int64_t id)
 {
     r.base = (ProtobufCMessage)PROTOBUF_C_MESSAGE_INIT(&pb__job_update__descriptor);
     r.job_id = (uint32_t)id;
     return fixture_update_job(f, &FIXTURE_USER, &r);
 }
 
-static void exit_codes_decide(void **state)
+static void requeue_follows_the_exit_code(void **state)
 {
     static const struct {
         int status;
@@ -50,9 +50,9 @@ static void exit_codes_decide(void **state)
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
-        end(f, id, 0, v[i].status);
+        end_script(f, id, 0, v[i].status);
         fixture_restart(f);
-        const Pb__JobLive *l = live(f, &arena, id);
+        const Pb__JobLive *l = get_live(f, &arena, id);
         print_message("status %x\n", (unsigned)v[i].status);
         assert_int_equal(l->restarts, v[i].again || v[i].held);
         assert_int_equal(l->special_exit, v[i].held);
@@ -85,10 +85,10 @@ static void requeued_job_waits_for_the_delay(void **state)
         fixture_launched(f, "n1", (uint32_t)id, 0);
         print_message("%s%zu\n", v[i / WAYS].lines, i % WAYS);
         if (i % WAYS == EXIT_CODE) {
-            end(f, id, 0, 3 << 8);
+            end_script(f, id, 0, 3 << 8);
         } else if (i % WAYS == SCONTROL) {
-            assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id),
-                             0);
+            assert_int_equal(
+                update_job(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
             fixture_gone(f, "n1", (uint32_t)id, 0);
         } else {
             assert_int_equal(fixture_update_node(f, "n1", "DOWN", "it fails"), 0);
@@ -99,7 +99,7 @@ static void requeued_job_waits_for_the_delay(void **state)
             fixture_restart(f);
             fixture_register(f, "n1", "again");
         }
-        const Pb__JobLive *l = live(f, &arena, id);
+        const Pb__JobLive *l = get_live(f, &arena, id);
         assert_int_equal(l->restarts, 1);
         if (sec) {
             assert_int_equal(l->state, PB__JOB_STATE__PENDING);
@@ -114,7 +114,7 @@ static void requeued_job_waits_for_the_delay(void **state)
     }
 }
 
-static void who_must_not_be_requeued_is_not(void **state)
+static void unrequeueable_job_is_not_requeued_by_exit_code(void **state)
 {
     struct fixture *f = make_fixture();
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -122,15 +122,15 @@ static void who_must_not_be_requeued_is_not(void **state)
     s.has_requeue = true;
     for (int code = 3; code < 8; code += 4) {
         int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
-        end(f, id, 0, code << 8);
+        end_script(f, id, 0, code << 8);
         assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__FAILED);
-        assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id),
+        assert_int_equal(update_job(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id),
                          ERR_NO_REQUEUE);
     }
     fixture_free(f);
 }
 
-static void cancel(struct fixture *f, int64_t id, bool by_filter, int signal)
+static void cancel_job(struct fixture *f, int64_t id, bool by_filter, int signal)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     Pb__JobFilter all = PB__JOB_FILTER__INIT;
@@ -146,14 +146,14 @@ static void cancel(struct fixture *f, int64_t id, bool by_filter, int signal)
 }
 
 /* The epilog runs between the end and the requeue. */
-static void on_its_way_back_it_can_be_cancelled(void **state)
+static void requeueing_job_can_be_cancelled(void **state)
 {
     for (int by_filter = 0; by_filter < 2; by_filter++) {
         struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         fixture_launched(f, "n1", (uint32_t)id, 0);
         fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
-        cancel(f, id, by_filter, 0);
+        cancel_job(f, id, by_filter, 0);
         fixture_gone(f, "n1", (uint32_t)id, 0);
         assert_int_not_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
         fixture_free(f);
@@ -177,7 +177,7 @@ static void a_filter_of_no_state_matches_no_job(void **state)
 }
 
 /* The job keeps its requeue: no process exists to get the signal. */
-static void on_its_way_back_it_can_not_be_signalled(void **state)
+static void requeueing_job_cannot_be_signalled(void **state)
 {
     for (int by_filter = 0; by_filter < 2; by_filter++) {
         struct fixture *f = make_fixture();
@@ -185,7 +185,7 @@ static void on_its_way_back_it_can_not_be_signalled(void **state)
         fixture_launched(f, "n1", (uint32_t)id, 0);
         fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
         assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, NULL, SIGUSR1), ERR_JOB_DONE);
-        cancel(f, id, by_filter, SIGUSR1);
+        cancel_job(f, id, by_filter, SIGUSR1);
         fixture_gone(f, "n1", (uint32_t)id, 0);
         assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
         fixture_free(f);
@@ -205,36 +205,37 @@ static void a_special_exit_lasts_until_the_release(void **state)
                            .hold = true,
                            .has_special_exit = true,
                            .special_exit = true};
-    assert_int_equal(update(f, again, id), 0);
+    assert_int_equal(update_job(f, again, id), 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    assert_true(live(f, &arena, id)->special_exit);
-    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
-    assert_false(live(f, &arena, id)->special_exit);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_true(get_live(f, &arena, id)->special_exit);
+    assert_string_equal(get_live(f, &arena, id)->reason, "JobHeldUser");
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_false(get_live(f, &arena, id)->special_exit);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
 /* It continues to run, and is held when it is requeued. */
-static void a_job_that_runs_can_be_held(void **state)
+static void running_job_can_be_held(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
     int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
-    assert_int_equal(live(f, &arena, id)->priority, 0);
-    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
-    end(f, id, 0, 3 << 8);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
-    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
-    assert_int_equal(live(f, &arena, id)->restarts, 1);
-    end(f, id, 1, 0);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), ERR_FINISHED);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(get_live(f, &arena, id)->priority, 0);
+    assert_string_equal(get_live(f, &arena, id)->reason, "JobHeldUser");
+    end_script(f, id, 0, 3 << 8);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(get_live(f, &arena, id)->reason, "JobHeldUser");
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(get_live(f, &arena, id)->restarts, 1);
+    end_script(f, id, 1, 0);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id),
+                     ERR_FINISHED);
     fixture_free(f);
 }
 
@@ -247,19 +248,19 @@ static void a_job_that_is_being_requeued_can_be_held(void **state)
     (void)state;
     int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
     fixture_launched(f, "n1", (uint32_t)id, 0);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
-    assert_true(live(f, &arena, id)->completing);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
+    assert_true(get_live(f, &arena, id)->completing);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
-    assert_string_equal(live(f, &arena, id)->reason, "JobHeldUser");
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(get_live(f, &arena, id)->reason, "JobHeldUser");
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id), 0);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), 0);
+    assert_int_equal(update_job(f, (Pb__JobUpdate){.has_hold = true}, id), 0);
     fixture_gone(f, "n1", (uint32_t)id, 1);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
@@ -277,24 +278,24 @@ static void job_is_held_after_too_many_requeues(void **state)
     (void)state;
     for (unsigned i = 0; i < MOST + 1; i++) { /* requests in between do not count */
         fixture_launched(f, "n1", (uint32_t)id, restarts);
-        assert_int_equal(update(f, again, id), 0);
+        assert_int_equal(update_job(f, again, id), 0);
         fixture_gone(f, "n1", (uint32_t)id, restarts++);
         fixture_pass(f, 5000);
-        assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+        assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
     }
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < MOST; i++) {
-            assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
-            end(f, id, restarts++, 3 << 8);
+            assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+            end_script(f, id, restarts++, 3 << 8);
             fixture_pass(f, 5000);
         }
         fixture_restart(f);
         fixture_register(f, "n1", "a");
         fixture_pass(f, 5000);
-        const Pb__JobLive *l = live(f, &arena, id);
+        const Pb__JobLive *l = get_live(f, &arena, id);
         assert_int_equal(l->state, PB__JOB_STATE__PENDING);
         assert_string_equal(l->reason, "JobHoldMaxRequeue");
-        assert_int_equal(update(f, release, id), ERR_ACCESS);
+        assert_int_equal(update_job(f, release, id), ERR_ACCESS);
         release.base = (ProtobufCMessage)PROTOBUF_C_MESSAGE_INIT(&pb__job_update__descriptor);
         release.job_id = (uint32_t)id;
         assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &release), 0);
@@ -306,14 +307,14 @@ static void job_is_held_after_too_many_requeues(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exit_codes_decide),
+        cmocka_unit_test(requeue_follows_the_exit_code),
         cmocka_unit_test(requeued_job_waits_for_the_delay),
-        cmocka_unit_test(who_must_not_be_requeued_is_not),
-        cmocka_unit_test(on_its_way_back_it_can_be_cancelled),
+        cmocka_unit_test(unrequeueable_job_is_not_requeued_by_exit_code),
+        cmocka_unit_test(requeueing_job_can_be_cancelled),
         cmocka_unit_test(a_filter_of_no_state_matches_no_job),
-        cmocka_unit_test(on_its_way_back_it_can_not_be_signalled),
+        cmocka_unit_test(requeueing_job_cannot_be_signalled),
         cmocka_unit_test(a_special_exit_lasts_until_the_release),
-        cmocka_unit_test(a_job_that_runs_can_be_held),
+        cmocka_unit_test(running_job_can_be_held),
         cmocka_unit_test(a_job_that_is_being_requeued_can_be_held),
         cmocka_unit_test(job_is_held_after_too_many_requeues),
     };

@@ -16,7 +16,7 @@ static void check_members(struct fixture *f, const char *name, const char *list,
 }
 
 /* A sign moves a name one step among denied, unspecified and allowed, wherever the sign stands. */
-static void a_sign_moves_a_name_one_step_among_denied_and_allowed(void **state)
+static void signs_change_access_of_a_name_by_one_step(void **state)
 {
     static const struct {
         const char *list, *before, *signs, *names, *after; /* NULL: the change is rejected */
@@ -94,7 +94,7 @@ static void a_user_taken_from_the_allowed_does_not_let_others_in(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sign_moves_a_name_one_step_among_denied_and_allowed),
+        cmocka_unit_test(signs_change_access_of_a_name_by_one_step),
         cmocka_unit_test(a_user_taken_from_the_allowed_does_not_let_others_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@
 #define EPILOG PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG
 #define SEC INT64_C(1000)
 
-static void create(struct fixture *f, char *name, int64_t in_sec, int64_t length_sec, char *flags)
+static void create_reservation(struct fixture *f, char *name, int64_t in_sec, int64_t length_sec,
+                               char *flags)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__ResvUpdate m = PB__RESV_UPDATE__INIT;
@@ -56,7 +57,7 @@ static void remove_it(struct fixture *f, char *name)
 }
 
 /* The next program to run is this one for this reservation; 0: none. */
-static void runs(struct fixture *f, int kind, const char *name)
+static void assert_next_program(struct fixture *f, int kind, const char *name)
 {
     if (!kind) {
         assert_int_equal(f->scripts.len, 0);
@@ -74,106 +75,108 @@ static void runs(struct fixture *f, int kind, const char *name)
     fixture_script_ended(f, kind, s->job_id, 0);
 }
 
-static void one_begins_and_ends(void **state)
+static void scripts_run_at_begin_and_end_of_a_reservation(void **state)
 {
     struct fixture *f = fixture_new(BOTH);
     (void)state;
-    create(f, (char *)"r", 10, 100, NULL);
-    runs(f, 0, NULL);
+    create_reservation(f, (char *)"r", 10, 100, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_pass(f, 11 * SEC);
-    runs(f, PROLOG, "r");
+    assert_next_program(f, PROLOG, "r");
     fixture_restart(f); /* it is active, and this is stored */
     fixture_turn(f);
-    runs(f, 0, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_pass(f, 200 * SEC);
-    runs(f, EPILOG, "r");
+    assert_next_program(f, EPILOG, "r");
     fixture_pass(f, 1000 * SEC);
-    runs(f, 0, NULL);
-    create(f, (char *)"s", 0, 100, NULL); /* at once */
-    runs(f, PROLOG, "s");
+    assert_next_program(f, 0, NULL);
+    create_reservation(f, (char *)"s", 0, 100, NULL); /* at once */
+    assert_next_program(f, PROLOG, "s");
     remove_it(f, (char *)"s");
-    runs(f, EPILOG, "s");
-    create(f, (char *)"t", 100, 100, NULL);
+    assert_next_program(f, EPILOG, "s");
+    create_reservation(f, (char *)"t", 100, 100, NULL);
     remove_it(f, (char *)"t"); /* it has not begun */
-    runs(f, 0, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_free(f);
 }
 
-static void again_and_again(void **state)
+static void scripts_run_at_each_occurrence(void **state)
 {
     struct fixture *f = fixture_new(BOTH);
     (void)state;
-    create(f, (char *)"r", 0, 600, (char *)"HOURLY");
-    runs(f, PROLOG, "r");
+    create_reservation(f, (char *)"r", 0, 600, (char *)"HOURLY");
+    assert_next_program(f, PROLOG, "r");
     fixture_pass(f, 601 * SEC);
-    runs(f, EPILOG, "r");
+    assert_next_program(f, EPILOG, "r");
     fixture_pass(f, 3000 * SEC);
-    runs(f, PROLOG, "r");
+    assert_next_program(f, PROLOG, "r");
     skip_one(f, (char *)"r");
-    runs(f, EPILOG, "r");
+    assert_next_program(f, EPILOG, "r");
     skip_one(f, (char *)"r"); /* an occurrence that has not begun */
-    runs(f, 0, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_free(f);
 }
 
-static void a_crash_loses_neither(void **state)
+static void crash_loses_no_reservation_script(void **state)
 {
     struct fixture *f = fixture_new(BOTH);
     (void)state;
-    create(f, (char *)"r", 0, 600, (char *)"HOURLY");
+    create_reservation(f, (char *)"r", 0, 600, (char *)"HOURLY");
     assert_int_equal(f->scripts.len, 1);
     fixture_clear(f);
     fixture_restart(f); /* the program ended with the controller */
     fixture_turn(f);
-    runs(f, PROLOG, "r");
+    assert_next_program(f, PROLOG, "r");
     fixture_restart(f);
     fixture_turn(f);
-    runs(f, 0, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_pass(f, 601 * SEC);
     assert_int_equal(f->scripts.len, 1);
     fixture_clear(f);
     fixture_restart(f);
     fixture_turn(f);
-    runs(f, EPILOG, "r");
+    assert_next_program(f, EPILOG, "r");
     fixture_restart(f);
     fixture_turn(f);
-    runs(f, 0, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_free(f);
 }
 
-static void a_failure_is_told_and_forgotten(void **state)
+static void failed_reservation_script_is_logged_only(void **state)
 {
     struct fixture *f = fixture_new(BOTH);
     (void)state;
-    create(f, (char *)"r", 0, 600, NULL);
+    create_reservation(f, (char *)"r", 0, 600, NULL);
     fixture_script_ended(f, PROLOG, 1, 1 << 8);
     fixture_restart(f);
     fixture_turn(f);
-    runs(f, 0, NULL);
+    assert_next_program(f, 0, NULL);
     remove_it(f, (char *)"r");
     fixture_script_ended(f, EPILOG, 1, 1 << 8); /* of a deleted reservation */
     fixture_free(f);
 }
 
-static void one_of_the_two(void **state)
+static void epilog_runs_without_a_prolog(void **state)
 {
     struct fixture *f = fixture_new(NODES "ResvEpilog=/e\nPrologEpilogTimeout=30\n");
     (void)state;
-    create(f, (char *)"r", 0, 600, NULL);
-    runs(f, 0, NULL);
+    create_reservation(f, (char *)"r", 0, 600, NULL);
+    assert_next_program(f, 0, NULL);
     fixture_restart(f);
     fixture_turn(f);
     fixture_pass(f, 700 * SEC);
-    runs(f, EPILOG, "r");
+    assert_next_program(f, EPILOG, "r");
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest list[] = {
-        cmocka_unit_test(one_begins_and_ends),   cmocka_unit_test(again_and_again),
-        cmocka_unit_test(a_crash_loses_neither), cmocka_unit_test(a_failure_is_told_and_forgotten),
-        cmocka_unit_test(one_of_the_two),
+        cmocka_unit_test(scripts_run_at_begin_and_end_of_a_reservation),
+        cmocka_unit_test(scripts_run_at_each_occurrence),
+        cmocka_unit_test(crash_loses_no_reservation_script),
+        cmocka_unit_test(failed_reservation_script_is_logged_only),
+        cmocka_unit_test(epilog_runs_without_a_prolog),
     };
     return cmocka_run_group_tests(list, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "control/life/resv_test_util.h"
 
 /* Floating reservations keep their distance from now. */
-static void floating_reservations_overlap_where_both_are_at_one_time(void **state)
+static void floating_reservations_overlap_at_the_same_time(void **state)
 {
     static const struct {
         const char *words;
@@ -104,7 +104,7 @@ static void cores_follow_nodes_that_are_added_and_taken_away(void **state)
     fixture_free(f);
 }
 
-static void refusals_say_what_is_missing_and_when_it_is_there(void **state)
+static void refusal_names_missing_nodes_and_the_time_they_are_free(void **state)
 {
     static const struct {
         const char *words, *said;
@@ -141,7 +141,7 @@ static void refusals_say_what_is_missing_and_when_it_is_there(void **state)
     fixture_free(f);
 }
 
-static void cores_stay_on_their_nodes_when_the_partition_changes(void **state)
+static void cores_keep_their_nodes_when_the_partition_changes(void **state)
 {
     static const struct {
         const char *nodes, *kept;
@@ -170,11 +170,11 @@ static void cores_stay_on_their_nodes_when_the_partition_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floating_reservations_overlap_where_both_are_at_one_time),
+        cmocka_unit_test(floating_reservations_overlap_at_the_same_time),
         cmocka_unit_test(nodes_are_added_and_taken_away),
         cmocka_unit_test(cores_follow_nodes_that_are_added_and_taken_away),
-        cmocka_unit_test(refusals_say_what_is_missing_and_when_it_is_there),
-        cmocka_unit_test(cores_stay_on_their_nodes_when_the_partition_changes),
+        cmocka_unit_test(refusal_names_missing_nodes_and_the_time_they_are_free),
+        cmocka_unit_test(cores_keep_their_nodes_when_the_partition_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 /* --- refusals --- */
 
-static void what_can_not_be(void **state)
+static void invalid_reservations_are_refused(void **state)
 {
     static const struct {
         const char *words;
@@ -102,7 +102,7 @@ static void changes_that_are_refused_change_nothing(void **state)
     fixture_free(f);
 }
 
-static void names_and_lists(void **state)
+static void reservations_get_names_and_are_listed(void **state)
 {
     struct fixture *f = resv_test_new();
     resv_test_apply(f, "create start=+10 length=60 nodes=n1 users=ann,bob");
@@ -133,7 +133,7 @@ static void names_and_lists(void **state)
 
 /* --- access --- */
 
-static void who_may_use_it(void **state)
+static void access_lists_decide_the_users(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -180,7 +180,7 @@ static void who_may_use_it(void **state)
     fixture_free(f);
 }
 
-static void its_users_may_delete_it(void **state)
+static void users_delete_a_reservation_with_the_flag(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -213,7 +213,7 @@ static int change_job(struct fixture *f, int64_t job, const char *part, const ch
 }
 
 /* ReqResv=YES. */
-static void a_partition_asks_for_one(void **state)
+static void partition_may_require_a_reservation(void **state)
 {
     struct fixture *f = fixture_new(RESV_TEST_CONF "PartitionName=q Nodes=n1 ReqResv=YES\n");
     struct caller ann = FIXTURE_USER;
@@ -253,7 +253,7 @@ static void a_partition_asks_for_one(void **state)
 
 /* --- time --- */
 
-static void it_begins_and_ends(void **state)
+static void jobs_start_within_the_reservation_time(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -297,7 +297,7 @@ static void it_begins_and_ends(void **state)
     fixture_free(f);
 }
 
-static void jobs_go_on_without_it(void **state)
+static void pending_jobs_continue_without_their_reservation(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -319,7 +319,7 @@ static void jobs_go_on_without_it(void **state)
     fixture_free(f);
 }
 
-static void a_shorter_one_ends_its_jobs(void **state)
+static void shortened_reservation_ends_its_jobs(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -334,14 +334,14 @@ static void a_shorter_one_ends_its_jobs(void **state)
     fixture_free(f);
 }
 
-static void lasts(struct fixture *f, const char *name, int64_t sec)
+static void assert_length(struct fixture *f, const char *name, int64_t sec)
 {
     _cleanup_arena_ struct arena arena;
     const Pb__ResvRecord *r = resv_test_find(f, &arena, name);
     assert_int_equal(r->end_at - r->start_at, sec);
 }
 
-static void it_is_made_longer_and_shorter(void **state)
+static void reservation_times_are_changed(void **state)
 {
     struct fixture *f = resv_test_new();
     resv_test_apply(f, "create name=r start=+0 length=3600 nodes=n1 users=ann");
@@ -350,24 +350,24 @@ static void it_is_made_longer_and_shorter(void **state)
     resv_test_apply(f,
                     "create name=float start=+600 length=600 nodes=n3 users=ann flags=TIME_FLOAT");
     resv_test_apply(f, "name=r length=600 add=duration");
-    lasts(f, "r", 4200);
+    assert_length(f, "r", 4200);
     resv_test_apply(f, "name=r length=1200 take=duration");
-    lasts(f, "r", 3000);
+    assert_length(f, "r", 3000);
     resv_test_apply(f, "name=float length=300 add=duration");
-    lasts(f, "float", 900);
+    assert_length(f, "float", 900);
     assert_int_equal(resv_test_request(f, "name=r length=3000 take=duration"), ERR_RESV_INVALID);
     assert_int_equal(resv_test_request(f, "name=r length=0 add=duration"), ERR_RESV_INVALID);
     assert_int_equal(resv_test_request(f, "name=r length=9000000000000 add=duration"),
                      ERR_RESV_INVALID);
     assert_int_equal(resv_test_request(f, "name=ever length=60 take=duration"), ERR_RESV_INVALID);
     assert_int_equal(resv_test_request(f, "name=r length=6000 add=duration"), ERR_RESV_OVERLAP);
-    lasts(f, "r", 3000);
+    assert_length(f, "r", 3000);
     fixture_free(f);
 }
 
 /* The time of a job after the end of its reservation is granted once, and does not move with a
  * later end. */
-static void its_jobs_run_over_it_for_so_long(void **state)
+static void jobs_overrun_the_reservation_as_configured(void **state)
 {
     static const char *const flags[] = {"IGNORE_JOBS", "HOURLY"};
     struct caller ann = FIXTURE_USER;
@@ -399,7 +399,7 @@ static void its_jobs_run_over_it_for_so_long(void **state)
     }
 }
 
-static void it_comes_every_hour(void **state)
+static void hourly_reservation_repeats(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -428,7 +428,7 @@ static void it_comes_every_hour(void **state)
     fixture_free(f);
 }
 
-static void it_is_purged_when_idle(void **state)
+static void idle_reservation_is_purged(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -451,7 +451,7 @@ static void it_is_purged_when_idle(void **state)
 }
 
 /* A change may end it: it was idle for longer than the new limit. */
-static void it_is_purged_by_a_change(void **state)
+static void shorter_purge_time_purges_at_once(void **state)
 {
     struct fixture *f = resv_test_new();
     resv_test_apply(f, "create name=r start=+0 length=6000 nodes=n1 users=ann flags=PURGE_COMP=60");
@@ -464,7 +464,7 @@ static void it_is_purged_by_a_change(void **state)
 
 /* --- nodes --- */
 
-static void node_shows(struct fixture *f, const char *node, bool reserved, bool maint)
+static void assert_node_shows(struct fixture *f, const char *node, bool reserved, bool maint)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -473,18 +473,18 @@ static void node_shows(struct fixture *f, const char *node, bool reserved, bool 
     assert_int_equal(n->maint, maint);
 }
 
-static void nodes_say_so(void **state)
+static void nodes_show_their_reservation(void **state)
 {
     struct fixture *f = resv_test_new();
     resv_test_apply(f, "create name=r start=+60 length=600 nodes=n1 users=ann");
     resv_test_apply(f, "create name=m start=+0 length=600 nodes=n2 users=ann flags=MAINT");
-    node_shows(f, "n1", false, false);
-    node_shows(f, "n2", true, true);
+    assert_node_shows(f, "n1", false, false);
+    assert_node_shows(f, "n2", true, true);
     fixture_pass(f, 60000);
-    node_shows(f, "n1", true, false);
+    assert_node_shows(f, "n1", true, false);
     fixture_pass(f, 600000);
-    node_shows(f, "n1", false, false);
-    node_shows(f, "n2", false, false);
+    assert_node_shows(f, "n1", false, false);
+    assert_node_shows(f, "n2", false, false);
     fixture_free(f);
 }
 
@@ -504,7 +504,7 @@ static void a_lost_node_is_replaced(void **state)
     fixture_free(f);
 }
 
-static void idle_ones_are_had_ready(void **state)
+static void replace_keeps_idle_nodes_ready(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -519,7 +519,7 @@ static void idle_ones_are_had_ready(void **state)
 
 /* --- restarts --- */
 
-static void a_restart_and_another_configuration(void **state)
+static void reservation_survives_restart_and_reconfiguration(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -549,7 +549,7 @@ static void a_restart_and_another_configuration(void **state)
     resv_test_register_nodes(f);
     resv_test_check(f, "r", "n[1,4]", "SPEC_NODES", NULL);
     resv_test_check(f, "p", "n[3-5]", NULL, NULL);
-    node_shows(f, "n4", true, true);
+    assert_node_shows(f, "n4", true, true);
     resv_test_set_nodes(f, "b", "n[2-3]");
     resv_test_check(f, "p", "n[2-3]", NULL, NULL);
     fixture_pass(f, 60000000);
@@ -559,7 +559,7 @@ static void a_restart_and_another_configuration(void **state)
     fixture_free(f);
 }
 
-static void over_while_the_controller_is_down(void **state)
+static void reservation_ends_while_the_controller_is_down(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -575,7 +575,7 @@ static void over_while_the_controller_is_down(void **state)
 
 /* --- jobs that are changed --- */
 
-static void a_job_is_given_one(void **state)
+static void pending_job_is_moved_into_a_reservation(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -604,7 +604,7 @@ static void a_job_is_given_one(void **state)
     fixture_free(f);
 }
 
-static void magnets_and_short_delays(void **state)
+static void magnetic_and_short_delay_reservations_attract_jobs(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -623,8 +623,8 @@ static void magnets_and_short_delays(void **state)
 
 /* --- licences --- */
 
-static int64_t licensed(struct fixture *f, const struct caller *who, const char *resv, int minutes,
-                        const char *licenses)
+static int64_t submit_with_licence(struct fixture *f, const struct caller *who, const char *resv,
+                                   int minutes, const char *licenses)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     spec.reservation = (char *)resv;
@@ -639,7 +639,7 @@ static bool is_running(struct fixture *f, int64_t id)
     return fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING;
 }
 
-static void ends(struct fixture *f, int64_t id)
+static void end_job(struct fixture *f, int64_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -648,7 +648,7 @@ static void ends(struct fixture *f, int64_t id)
     resv_test_end_job(f, id, node);
 }
 
-static void licences_are_kept(void **state)
+static void reserved_licences_are_kept_free(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
@@ -664,40 +664,42 @@ static void licences_are_kept(void **state)
     assert_int_equal(resv_test_request(f, "name=s licenses=lic:2"), ERR_RESV_OVERLAP);
     assert_int_equal(resv_test_request(f, "name=s licenses=other"), ERR_LICENSE);
     resv_test_apply(f, "name=s remove");
-    int64_t brief = licensed(f, &bob, NULL, 10, "lic:4"), over = licensed(f, &bob, NULL, 11, "lic");
+    int64_t brief = submit_with_licence(f, &bob, NULL, 10, "lic:4"),
+            over = submit_with_licence(f, &bob, NULL, 11, "lic");
     assert_true(is_running(f, brief)); /* it ends when the reservation begins */
     resv_test_check_waits(f, over, "Licenses");
-    ends(f, brief);
+    end_job(f, brief);
     assert_true(is_running(f, over)); /* one is not reserved */
-    int64_t second = licensed(f, &bob, NULL, 11, "lic");
+    int64_t second = submit_with_licence(f, &bob, NULL, 11, "lic");
     resv_test_check_waits(f, second, "Licenses");
-    int64_t inside = licensed(f, &ann, "r", 60, "lic:3"), more = licensed(f, &ann, "r", 60, "lic");
+    int64_t inside = submit_with_licence(f, &ann, "r", 60, "lic:3"),
+            more = submit_with_licence(f, &ann, "r", 60, "lic");
     resv_test_check_waits(f, inside, "Reservation");
     fixture_pass(f, 601000);
     assert_true(is_running(f, inside));
     resv_test_check_waits(f, more, "Licenses"); /* the other one is in use */
-    ends(f, over);
+    end_job(f, over);
     assert_true(is_running(f, more)); /* it need not be in the reservation */
     resv_test_check_waits(f, second, "Licenses");
     fixture_restart(f);
     resv_test_register_nodes(f);
     resv_test_check_waits(f, second, "Licenses");
-    ends(f, inside);
+    end_job(f, inside);
     /* Licences of the job inside count for the reservation now. */
     assert_true(is_running(f, second));
-    int64_t third = licensed(f, &bob, NULL, 1, "lic");
+    int64_t third = submit_with_licence(f, &bob, NULL, 1, "lic");
     resv_test_check_waits(f, third, "Licenses"); /* two are reserved */
     resv_test_apply(f, "name=r licenses=lic:2");
     assert_true(is_running(f, third));
-    int64_t fourth = licensed(f, &bob, NULL, 1, "lic:2");
-    ends(f, second);
+    int64_t fourth = submit_with_licence(f, &bob, NULL, 1, "lic:2");
+    end_job(f, second);
     resv_test_check_waits(f, fourth, "Licenses");
     resv_test_apply(f, "name=r licenses=one take=flags flags=PURGE_COMP");
     assert_true(is_running(f, fourth));
     fixture_free(f);
 }
 
-static void a_start_reckons_with_kept_licences(void **state)
+static void planned_start_respects_reserved_licences(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -706,7 +708,7 @@ static void a_start_reckons_with_kept_licences(void **state)
     int64_t now = f->wall_ms / 1000;
     resv_test_apply(
         f, "create name=r start=+600 length=6000 users=bob flags=LICENSE_ONLY licenses=lic:3");
-    int64_t job = licensed(f, &ann, NULL, 60, "lic:2");
+    int64_t job = submit_with_licence(f, &ann, NULL, 60, "lic:2");
     resv_test_check_waits(f, job, "Licenses");
     assert_int_equal(fixture_job(f, &arena, (uint32_t)job)->live->start_at, now + 6600);
     resv_test_apply(f, "name=r remove");
@@ -716,7 +718,7 @@ static void a_start_reckons_with_kept_licences(void **state)
 
 /* --- an external choice of nodes --- */
 
-static int place(struct fixture *f, int64_t id, const char *nodes)
+static int place_job(struct fixture *f, int64_t id, const char *nodes)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__JobPlace r = PB__JOB_PLACE__INIT;
@@ -727,7 +729,7 @@ static int place(struct fixture *f, int64_t id, const char *nodes)
     return fixture_code(f, f->last_call);
 }
 
-static void places_are_held_against_them(void **state)
+static void planned_starts_respect_reservations(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -746,21 +748,21 @@ static void places_are_held_against_them(void **state)
     for (uint32_t id = 1; id <= 2; id++) {
         char node[] = {'n', (char)('0' + id), 0};
         fixture_batch_ended(f, node, id, 0, 0);
-        assert_int_equal(place(f, outside, node), ERR_NODES_BUSY); /* it is not clean yet */
+        assert_int_equal(place_job(f, outside, node), ERR_NODES_BUSY); /* it is not clean yet */
     }
-    assert_int_equal(place(f, inside, "n2"), ERR_NODES_BUSY);
-    assert_int_equal(place(f, inside, "n1"), ERR_NODES_BUSY);
+    assert_int_equal(place_job(f, inside, "n2"), ERR_NODES_BUSY);
+    assert_int_equal(place_job(f, inside, "n1"), ERR_NODES_BUSY);
     fixture_gone(f, "n1", 1, 0);
     resv_test_check_runs(f, inside, "n1", "r");
     fixture_gone(f, "n2", 2, 0);
-    assert_int_equal(place(f, outside, "n2"), ERR_NODES_BUSY);
+    assert_int_equal(place_job(f, outside, "n2"), ERR_NODES_BUSY);
     assert_string_equal(fixture_text(f, f->last_call),
                         "Requested nodes are busy: reservations keep it from there");
     fixture_free(f);
 }
 
 /* Elements are split off where the planner starts them, and count individually. */
-static void elements_of_an_array_are_in_it(void **state)
+static void array_elements_run_in_a_reservation(void **state)
 {
     struct fixture *f = resv_test_new();
     struct caller ann = FIXTURE_USER;
@@ -788,31 +790,31 @@ static void elements_of_an_array_are_in_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_can_not_be),
+        cmocka_unit_test(invalid_reservations_are_refused),
         cmocka_unit_test(changes_that_are_refused_change_nothing),
-        cmocka_unit_test(names_and_lists),
-        cmocka_unit_test(who_may_use_it),
-        cmocka_unit_test(its_users_may_delete_it),
-        cmocka_unit_test(a_partition_asks_for_one),
-        cmocka_unit_test(it_begins_and_ends),
-        cmocka_unit_test(it_is_made_longer_and_shorter),
-        cmocka_unit_test(jobs_go_on_without_it),
-        cmocka_unit_test(a_shorter_one_ends_its_jobs),
-        cmocka_unit_test(its_jobs_run_over_it_for_so_long),
-        cmocka_unit_test(it_comes_every_hour),
-        cmocka_unit_test(it_is_purged_when_idle),
-        cmocka_unit_test(it_is_purged_by_a_change),
-        cmocka_unit_test(nodes_say_so),
+        cmocka_unit_test(reservations_get_names_and_are_listed),
+        cmocka_unit_test(access_lists_decide_the_users),
+        cmocka_unit_test(users_delete_a_reservation_with_the_flag),
+        cmocka_unit_test(partition_may_require_a_reservation),
+        cmocka_unit_test(jobs_start_within_the_reservation_time),
+        cmocka_unit_test(reservation_times_are_changed),
+        cmocka_unit_test(pending_jobs_continue_without_their_reservation),
+        cmocka_unit_test(shortened_reservation_ends_its_jobs),
+        cmocka_unit_test(jobs_overrun_the_reservation_as_configured),
+        cmocka_unit_test(hourly_reservation_repeats),
+        cmocka_unit_test(idle_reservation_is_purged),
+        cmocka_unit_test(shorter_purge_time_purges_at_once),
+        cmocka_unit_test(nodes_show_their_reservation),
         cmocka_unit_test(a_lost_node_is_replaced),
-        cmocka_unit_test(idle_ones_are_had_ready),
-        cmocka_unit_test(a_restart_and_another_configuration),
-        cmocka_unit_test(over_while_the_controller_is_down),
-        cmocka_unit_test(a_job_is_given_one),
-        cmocka_unit_test(magnets_and_short_delays),
-        cmocka_unit_test(licences_are_kept),
-        cmocka_unit_test(a_start_reckons_with_kept_licences),
-        cmocka_unit_test(places_are_held_against_them),
-        cmocka_unit_test(elements_of_an_array_are_in_it),
+        cmocka_unit_test(replace_keeps_idle_nodes_ready),
+        cmocka_unit_test(reservation_survives_restart_and_reconfiguration),
+        cmocka_unit_test(reservation_ends_while_the_controller_is_down),
+        cmocka_unit_test(pending_job_is_moved_into_a_reservation),
+        cmocka_unit_test(magnetic_and_short_delay_reservations_attract_jobs),
+        cmocka_unit_test(reserved_licences_are_kept_free),
+        cmocka_unit_test(planned_start_respects_reserved_licences),
+        cmocka_unit_test(planned_starts_respect_reservations),
+        cmocka_unit_test(array_elements_run_in_a_reservation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ struct kind {
     const char *partition;
 };
 
-static uint32_t allocate(struct fixture *f, struct kind kind)
+static uint32_t request_allocation(struct fixture *f, struct kind kind)
 {
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -35,13 +35,13 @@ static uint32_t allocate(struct fixture *f, struct kind kind)
     return id;
 }
 
-static struct fixture *world(const char *lines)
+static struct fixture *make_world(const char *lines)
 {
     return fixture_new_up(lines, 1);
 }
 
 /* Connects like salloc and srun; returns the call. */
-static uint64_t stay(struct fixture *f, uint32_t id)
+static uint64_t connect_client(struct fixture *f, uint32_t id)
 {
     Pb__JobIdRequest m = PB__JOB_ID_REQUEST__INIT;
     m.job_id = id;
@@ -51,13 +51,13 @@ static uint64_t stay(struct fixture *f, uint32_t id)
     return f->last_call;
 }
 
-static void leave(struct fixture *f, uint64_t call)
+static void disconnect_client(struct fixture *f, uint64_t call)
 {
     control_call_gone(f->control, call);
     fixture_turn(f);
 }
 
-static void runs(struct fixture *f, uint32_t id)
+static void assert_job_runs(struct fixture *f, uint32_t id)
 {
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
 }
@@ -71,68 +71,69 @@ static void has_ended(struct fixture *f, uint32_t id)
     assert_string_equal(r->live->reason, "InactiveLimit");
 }
 
-static void it_ends_when_nobody_stays(void **state)
+static void allocation_ends_when_its_client_leaves(void **state)
 {
     (void)state;
-    struct fixture *f = world(LIMIT);
-    uint32_t id = allocate(f, (struct kind){0});
-    uint64_t first = stay(f, id), second = stay(f, id);
+    struct fixture *f = make_world(LIMIT);
+    uint32_t id = request_allocation(f, (struct kind){0});
+    uint64_t first = connect_client(f, id), second = connect_client(f, id);
     fixture_pass(f, 1000 * SEC);
-    leave(f, first);
+    disconnect_client(f, first);
     fixture_pass(f, 1000 * SEC);
-    runs(f, id); /* one client is connected */
-    leave(f, second);
+    assert_job_runs(f, id); /* one client is connected */
+    disconnect_client(f, second);
     fixture_pass(f, 59 * SEC);
-    uint64_t third = stay(f, id); /* and reconnected in time */
+    uint64_t third = connect_client(f, id); /* and reconnected in time */
     fixture_pass(f, 1000 * SEC);
-    runs(f, id);
-    leave(f, third);
+    assert_job_runs(f, id);
+    disconnect_client(f, third);
     fixture_pass(f, 59 * SEC);
-    runs(f, id);
+    assert_job_runs(f, id);
     fixture_pass(f, 7 * SEC);
     has_ended(f, id);
     fixture_free(f);
 }
 
-static void one_that_never_came(void **state)
+static void allocation_ends_if_its_client_never_calls(void **state)
 {
     (void)state;
-    struct fixture *f = world(LIMIT);
-    uint32_t id = allocate(f, (struct kind){0});
+    struct fixture *f = make_world(LIMIT);
+    uint32_t id = request_allocation(f, (struct kind){0});
     fixture_pass(f, LATEST);
     has_ended(f, id);
     fixture_free(f);
 }
 
 /* A client calls again after the restart: the time counts from the restart. */
-static void after_a_restart(void **state)
+static void client_timeout_counts_from_a_restart(void **state)
 {
     (void)state;
-    struct fixture *f = world(LIMIT);
-    uint32_t id = allocate(f, (struct kind){0}), other = allocate(f, (struct kind){0});
-    stay(f, id);
-    stay(f, other);
+    struct fixture *f = make_world(LIMIT);
+    uint32_t id = request_allocation(f, (struct kind){0}),
+             other = request_allocation(f, (struct kind){0});
+    connect_client(f, id);
+    connect_client(f, other);
     fixture_pass(f, 1000 * SEC);
     fixture_restart(f);
     fixture_pass(f, 59 * SEC);
-    stay(f, other);
-    runs(f, id);
+    connect_client(f, other);
+    assert_job_runs(f, id);
     fixture_reconfigure(f, LIMIT);
     fixture_pass(f, 7 * SEC);
     has_ended(f, id);
     fixture_pass(f, 1000 * SEC);
-    runs(f, other);
+    assert_job_runs(f, other);
     fixture_free(f);
 }
 
-static void a_message_is_no_leave(void **state)
+static void notice_does_not_end_the_allocation(void **state)
 {
     Pb__JobNotify m = PB__JOB_NOTIFY__INIT;
     Pb__StepId target = PB__STEP_ID__INIT;
     (void)state;
-    struct fixture *f = world(LIMIT);
-    uint32_t id = allocate(f, (struct kind){0});
-    stay(f, id);
+    struct fixture *f = make_world(LIMIT);
+    uint32_t id = request_allocation(f, (struct kind){0});
+    connect_client(f, id);
     target.job_id = id;
     m.target = &target;
     m.text = (char *)"hello";
@@ -146,28 +147,28 @@ static void a_message_is_no_leave(void **state)
     control_job_wait_end(f->control, ++f->last_call, &FIXTURE_ROOT, &ask);
     fixture_turn(f);
     fixture_pass(f, 1000 * SEC);
-    runs(f, id);
+    assert_job_runs(f, id);
     fixture_free(f);
 }
 
-static void who_is_left_alone(void **state)
+static void unattended_jobs_are_kept(void **state)
 {
     (void)state;
-    struct fixture *f = world(LIMIT);
-    uint32_t bare = allocate(f, (struct kind){.unattended = true});
-    uint32_t roots = allocate(f, (struct kind){.partition = "r"});
+    struct fixture *f = make_world(LIMIT);
+    uint32_t bare = request_allocation(f, (struct kind){.unattended = true});
+    uint32_t roots = request_allocation(f, (struct kind){.partition = "r"});
     uint32_t batch = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
     fixture_launched(f, "n1", batch, 0);
     fixture_pass(f, 1000 * SEC);
-    runs(f, bare);
-    runs(f, roots);
-    runs(f, batch);
+    assert_job_runs(f, bare);
+    assert_job_runs(f, roots);
+    assert_job_runs(f, batch);
     fixture_free(f);
 
-    f = world(NODES); /* without a limit */
-    uint32_t id = allocate(f, (struct kind){0});
+    f = make_world(NODES); /* without a limit */
+    uint32_t id = request_allocation(f, (struct kind){0});
     fixture_pass(f, 100000 * SEC);
-    runs(f, id);
+    assert_job_runs(f, id);
     fixture_reconfigure(f, LIMIT);
     fixture_pass(f, LATEST);
     has_ended(f, id);
@@ -183,7 +184,8 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 1);
 }
 
-static int64_t submit(struct fixture *f, int64_t deadline_sec, int64_t limit_sec, int64_t min_sec)
+static int64_t submit_job(struct fixture *f, int64_t deadline_sec, int64_t limit_sec,
+                          int64_t min_sec)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -196,31 +198,31 @@ static int64_t submit(struct fixture *f, int64_t deadline_sec, int64_t limit_sec
     return fixture_submit(f, &user, &s);
 }
 
-static void refused(void **state)
+static void impossible_deadlines_are_refused(void **state)
 {
     struct fixture *f = make_fixture();
 
     (void)state;
-    assert_int_equal(submit(f, 60, 61, 0), -ERR_DEADLINE);
-    assert_int_equal(submit(f, 60, 120, 61), -ERR_DEADLINE);
-    assert_int_equal(submit(f, -1, 0, 0), -ERR_DEADLINE);
-    assert_true(submit(f, 60, 60, 0) > 0);
-    assert_true(submit(f, 60, 120, 60) > 0);
+    assert_int_equal(submit_job(f, 60, 61, 0), -ERR_DEADLINE);
+    assert_int_equal(submit_job(f, 60, 120, 61), -ERR_DEADLINE);
+    assert_int_equal(submit_job(f, -1, 0, 0), -ERR_DEADLINE);
+    assert_true(submit_job(f, 60, 60, 0) > 0);
+    assert_true(submit_job(f, 60, 120, 60) > 0);
     fixture_free(f);
 }
 
 /* A long job occupies the only node. */
-static void given_up(void **state)
+static void job_that_misses_its_deadline_is_cancelled(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
-    assert_int_equal(submit(f, 0, 7200, 0), 1);
-    assert_int_equal(submit(f, 1000, 300, 0), 2);
-    assert_int_equal(submit(f, 1000, 300, 100), 3);
-    assert_int_equal(submit(f, 1000, 0, 0), 4); /* any run time is useful */
+    assert_int_equal(submit_job(f, 0, 7200, 0), 1);
+    assert_int_equal(submit_job(f, 1000, 300, 0), 2);
+    assert_int_equal(submit_job(f, 1000, 300, 100), 3);
+    assert_int_equal(submit_job(f, 1000, 0, 0), 4); /* any run time is useful */
     fixture_pass(f, 699 * 1000);
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__PENDING);
     fixture_pass(f, 3000);
@@ -236,14 +238,14 @@ static void given_up(void **state)
     fixture_free(f);
 }
 
-static void cut_short(void **state)
+static void time_limit_is_cut_at_the_deadline(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
 
     (void)state;
     arena_init(&arena, 0);
-    assert_int_equal(submit(f, 100, 300, 50), 1);
+    assert_int_equal(submit_job(f, 100, 300, 50), 1);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_job(f, &arena, 1)->live->time_limit_sec, 100);
     fixture_launched(f, "n1", 1, 0);
@@ -255,7 +257,7 @@ static void cut_short(void **state)
 }
 
 /* Its time begins when PrologSlurmctld has ended: less than before, or none. */
-static void a_prolog_takes_its_time(void **state)
+static void deadline_is_checked_after_the_prolog(void **state)
 {
     _cleanup_arena_ struct arena arena;
     struct fixture *f = fixture_new(CONF "PrologSlurmctld=/p\n");
@@ -263,34 +265,34 @@ static void a_prolog_takes_its_time(void **state)
     (void)state;
     arena_init(&arena, 0);
     fixture_register(f, "n1", "i1");
-    assert_int_equal(submit(f, 100, 100, 0), 1);
+    assert_int_equal(submit_job(f, 100, 100, 0), 1);
     fixture_pass(f, 40 * 1000);
     fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, 1, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_job(f, &arena, 1)->live->time_limit_sec, 60);
     fixture_batch_ended(f, "n1", 1, 0, 0);
     fixture_gone(f, "n1", 1, 0);
-    assert_int_equal(submit(f, 20, 10, 0), 2);
+    assert_int_equal(submit_job(f, 20, 10, 0), 2);
     fixture_pass(f, 20 * 1000);
     fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, 2, 0);
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__DEADLINE);
     assert_string_equal(fixture_job(f, &arena, 2)->live->reason, "DeadLine");
-    assert_int_equal(submit(f, 0, 10, 0), 3);
+    assert_int_equal(submit_job(f, 0, 10, 0), 3);
     fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, 3, 0);
     assert_int_equal(fixture_state(f, 3), PB__JOB_STATE__RUNNING);
     fixture_free(f);
 }
 
 /* It would be cancelled again at once, so the request is not reported as successful. */
-static void not_queued_again(void **state)
+static void job_past_its_deadline_is_not_requeued(void **state)
 {
     struct fixture *f = make_fixture();
     Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
     struct caller user = FIXTURE_USER;
 
     (void)state;
-    assert_int_equal(submit(f, 0, 7200, 0), 1);
-    assert_int_equal(submit(f, 60, 60, 0), 2);
+    assert_int_equal(submit_job(f, 0, 7200, 0), 1);
+    assert_int_equal(submit_job(f, 60, 60, 0), 2);
     fixture_pass(f, 3000);
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__DEADLINE);
     again.job_id = 2;
@@ -303,15 +305,15 @@ static void not_queued_again(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest list[] = {cmocka_unit_test(it_ends_when_nobody_stays),
-                                      cmocka_unit_test(one_that_never_came),
-                                      cmocka_unit_test(after_a_restart),
-                                      cmocka_unit_test(a_message_is_no_leave),
-                                      cmocka_unit_test(who_is_left_alone),
-                                      cmocka_unit_test(refused),
-                                      cmocka_unit_test(given_up),
-                                      cmocka_unit_test(cut_short),
-                                      cmocka_unit_test(a_prolog_takes_its_time),
-                                      cmocka_unit_test(not_queued_again)};
+    const struct CMUnitTest list[] = {cmocka_unit_test(allocation_ends_when_its_client_leaves),
+                                      cmocka_unit_test(allocation_ends_if_its_client_never_calls),
+                                      cmocka_unit_test(client_timeout_counts_from_a_restart),
+                                      cmocka_unit_test(notice_does_not_end_the_allocation),
+                                      cmocka_unit_test(unattended_jobs_are_kept),
+                                      cmocka_unit_test(impossible_deadlines_are_refused),
+                                      cmocka_unit_test(job_that_misses_its_deadline_is_cancelled),
+                                      cmocka_unit_test(time_limit_is_cut_at_the_deadline),
+                                      cmocka_unit_test(deadline_is_checked_after_the_prolog),
+                                      cmocka_unit_test(job_past_its_deadline_is_not_requeued)};
     return cmocka_run_group_tests(list, NULL, NULL);
 }

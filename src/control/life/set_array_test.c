@@ -128,7 +128,7 @@ static void orders_for_elements_in_several_states(void **state)
     fixture_free(f);
 }
 
-static void refused_and_nothing_stays(void **state)
+static void refused_set_array_leaves_no_record(void **state)
 {
     static const struct {
         const char *lines, *elements;
@@ -165,7 +165,7 @@ int main(void)
         cmocka_unit_test(elements_are_sets),
         cmocka_unit_test(the_throttle_counts_elements),
         cmocka_unit_test(orders_for_elements_in_several_states),
-        cmocka_unit_test(refused_and_nothing_stays),
+        cmocka_unit_test(refused_set_array_leaves_no_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

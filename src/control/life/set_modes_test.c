@@ -78,7 +78,7 @@ static void job_is(struct fixture *f, int64_t id, const char *expected)
 
 /* HET-117 to HET-120: modes alternate while the job waits; component 0 keeps its node in mode 1
  * only, and in mode 2 another job gets it. */
-static void modes_alternate(void **state)
+static void scheduling_modes_alternate_while_a_set_waits(void **state)
 {
     struct fixture *f = make_fixture(TWO_MODE);
     (void)state;
@@ -156,7 +156,7 @@ static void every_scheduler_starts_sets(void **state)
 
 /* HET-126: the components of the set have the priorities 90 and 30, the other job 70: which of them
  * is before the other one in the queue of the node that both want. What sprio shows stays. */
-static void a_set_has_its_place_by_the_rule(void **state)
+static void set_priority_follows_bf_hetjob_prio(void **state)
 {
     static const struct {
         const char *lines;
@@ -196,10 +196,10 @@ static void a_set_has_its_place_by_the_rule(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modes_alternate),
+        cmocka_unit_test(scheduling_modes_alternate_while_a_set_waits),
         cmocka_unit_test(a_set_that_fits_starts_in_its_first_pass),
         cmocka_unit_test(every_scheduler_starts_sets),
-        cmocka_unit_test(a_set_has_its_place_by_the_rule),
+        cmocka_unit_test(set_priority_follows_bf_hetjob_prio),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

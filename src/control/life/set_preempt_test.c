@@ -98,7 +98,7 @@ static void the_highest_mode_counts_for_all(void **state)
 
 /* HET-57: a component that may not be displaced keeps the whole job: its partition has no mode, or
  * its tier is as high. */
-static void a_component_that_stays_keeps_all(void **state)
+static void component_that_may_not_be_preempted_keeps_the_set(void **state)
 {
     static const char *const parts[][2] = {
         {"cancel", "off"}, {"off", "cancel"}, {"cancel", "high"}, {"high", "cancel"}};
@@ -115,7 +115,7 @@ static void a_component_that_stays_keeps_all(void **state)
 
 /* HET-57: each component has the time of grace of its own partition, and ends when it is over; the
  * end of the leader is the end of all, also of one without a time of grace. */
-static void each_component_has_its_time_of_grace(void **state)
+static void each_component_has_its_own_grace_time(void **state)
 {
     static const struct {
         const char *first, *second;
@@ -148,7 +148,7 @@ static void each_component_has_its_time_of_grace(void **state)
 
 /* HET-57: a set of a higher tier displaces whoever keeps one of its components from a start, and
  * starts as a whole when they are gone. */
-static void a_set_displaces_jobs(void **state)
+static void set_preempts_jobs(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     (void)state;
@@ -169,7 +169,7 @@ static void a_set_displaces_jobs(void **state)
 
 /* HET-57: none is displaced when one component could not start anyhow, and none of a tier that one
  * of the components may not displace. */
-static void a_set_displaces_nobody_in_vain(void **state)
+static void set_preempts_only_if_it_can_start(void **state)
 {
     static const char *const parts[][4] = {/* of the jobs on n1 and n2, and of the components */
                                            {"cancel", "off", "high", "high"},
@@ -192,10 +192,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_highest_mode_counts_for_all),
-        cmocka_unit_test(a_component_that_stays_keeps_all),
-        cmocka_unit_test(each_component_has_its_time_of_grace),
-        cmocka_unit_test(a_set_displaces_jobs),
-        cmocka_unit_test(a_set_displaces_nobody_in_vain),
+        cmocka_unit_test(component_that_may_not_be_preempted_keeps_the_set),
+        cmocka_unit_test(each_component_has_its_own_grace_time),
+        cmocka_unit_test(set_preempts_jobs),
+        cmocka_unit_test(set_preempts_only_if_it_can_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,7 +197,7 @@ static void a_wrong_component_refuses_the_allocation(void **state)
 }
 
 /* A command that goes away while the job waits ends it: also when the controller restarts. */
-static void a_job_without_its_command_ends_as_a_whole(void **state)
+static void set_without_its_client_ends_as_a_whole(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     struct request q = make_request();
@@ -300,7 +300,7 @@ int main(void)
         cmocka_unit_test(a_command_waits_until_all_components_fit),
         cmocka_unit_test(an_immediate_request_leaves_no_component),
         cmocka_unit_test(a_wrong_component_refuses_the_allocation),
-        cmocka_unit_test(a_job_without_its_command_ends_as_a_whole),
+        cmocka_unit_test(set_without_its_client_ends_as_a_whole),
         cmocka_unit_test(a_command_waits_for_the_prologs_of_all),
         cmocka_unit_test(a_script_waits_for_the_nodes_of_all),
         cmocka_unit_test(a_script_waits_for_its_own_nodes),

@@ -85,7 +85,7 @@ static void limits_hold_for_each_component(void **state)
 
 /* HET-116: no component has a reason before the planner has looked at the job, and each has one
  * after that. */
-static void a_reason_comes_from_the_planner(void **state)
+static void reason_of_a_set_is_set_by_the_planner(void **state)
 {
     struct fixture *f = make_fixture("SchedulerType=sched/builtin\n" FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -105,7 +105,7 @@ static void a_reason_comes_from_the_planner(void **state)
 
 /* HET-56: a hold is the reason of the component that has to be released; the others wait for that
  * one, whichever it is, and after an update of one of them. */
-static void a_hold_is_the_reason_of_the_held_one(void **state)
+static void hold_is_the_reason_of_the_held_component(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -137,7 +137,7 @@ static void a_hold_is_the_reason_of_the_held_one(void **state)
 
 /* HET-46: the leader's only node is no longer configured when the controller starts again. The end
  * of the leader ends the component, whose own record is looked at after that. */
-static void a_node_that_is_gone_at_a_restart_ends_all(void **state)
+static void node_missing_at_a_restart_ends_the_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -195,7 +195,7 @@ static void components_are(const Pb__LaunchBatch *launch, int64_t leader, const 
 }
 
 /* HET-83 to HET-89: each component's allocation and request, also when the launch is repeated. */
-static void the_script_is_told_of_all_components(void **state)
+static void script_gets_variables_of_all_components(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -232,7 +232,7 @@ static void the_script_is_told_of_all_components(void **state)
 }
 
 /* Launches and variables of site scripts name the set to which a component belongs. */
-static void nodes_are_told_which_component_it_is(void **state)
+static void launches_name_the_component(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF "PrologFlags=Contain\n");
     struct caller user = FIXTURE_USER;
@@ -267,7 +267,7 @@ static void nodes_are_told_which_component_it_is(void **state)
 }
 
 /* HET-21: one that is wrong, and nothing of the others is left. */
-static void one_wrong_component_refuses_all(void **state)
+static void invalid_component_refuses_the_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF "EnforcePartLimits=ALL\n");
     struct caller user = FIXTURE_USER;
@@ -328,7 +328,7 @@ static void a_repeated_submission_is_the_same_set(void **state)
     fixture_free(f);
 }
 
-static void the_end_of_the_leader_ends_all(void **state)
+static void end_of_the_leader_ends_the_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -368,7 +368,7 @@ static void components_are_cancelled(void **state)
 
 /* A node of any component is lost: all return to the queue, and start together again, with the one
  * that was cancelled. */
-static void a_lost_node_requeues_all(void **state)
+static void lost_node_requeues_the_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF "SlurmdTimeout=10\n");
     struct caller user = FIXTURE_USER;
@@ -393,7 +393,7 @@ static void a_lost_node_requeues_all(void **state)
 }
 
 /* HET-49, HET-50, HET-52, HET-53, HET-56. */
-static void orders_for_the_leader_are_for_all(void **state)
+static void orders_for_the_leader_apply_to_all_components(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
@@ -433,7 +433,7 @@ static void orders_for_the_leader_are_for_all(void **state)
 
 /* An id that was guessed, an update that asks for too much in all, and a component that is not
  * there. */
-static void what_components_may_not_ask_for(void **state)
+static void forbidden_requests_of_components_are_refused(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF "Licenses=lic:4\n");
     struct caller user = FIXTURE_USER;
@@ -517,7 +517,7 @@ static void expect_missing(struct fixture *f, uint32_t id, const char *text)
 
 /* A record of one component is damaged: the others wait, with a reason that names it and that stays
  * whatever is asked, or run until somebody ends the leader. A release is refused. */
-static void a_damaged_record_parts_a_set(void **state)
+static void damaged_record_splits_a_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
@@ -566,7 +566,7 @@ static void a_damaged_record_parts_a_set(void **state)
 
 /* Whatever comes: never one component running while another is pending (control_check(), in each
  * turn), across restarts, too. */
-static void drawn_faults_never_part_a_set(void **state)
+static void random_faults_never_split_a_set(void **state)
 {
     uint64_t seed = 5;
     (void)state;
@@ -642,23 +642,23 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_components_start_together),
         cmocka_unit_test(components_are_allocated_as_they_were_placed),
-        cmocka_unit_test(the_script_is_told_of_all_components),
-        cmocka_unit_test(nodes_are_told_which_component_it_is),
-        cmocka_unit_test(one_wrong_component_refuses_all),
+        cmocka_unit_test(script_gets_variables_of_all_components),
+        cmocka_unit_test(launches_name_the_component),
+        cmocka_unit_test(invalid_component_refuses_the_set),
         cmocka_unit_test(a_repeated_submission_is_the_same_set),
-        cmocka_unit_test(the_end_of_the_leader_ends_all),
+        cmocka_unit_test(end_of_the_leader_ends_the_set),
         cmocka_unit_test(components_are_cancelled),
-        cmocka_unit_test(a_lost_node_requeues_all),
-        cmocka_unit_test(orders_for_the_leader_are_for_all),
-        cmocka_unit_test(what_components_may_not_ask_for),
+        cmocka_unit_test(lost_node_requeues_the_set),
+        cmocka_unit_test(orders_for_the_leader_apply_to_all_components),
+        cmocka_unit_test(forbidden_requests_of_components_are_refused),
         cmocka_unit_test(dependents_wait_for_the_nodes_of_the_leader),
         cmocka_unit_test(records_are_purged_together),
         cmocka_unit_test(limits_hold_for_each_component),
-        cmocka_unit_test(a_reason_comes_from_the_planner),
-        cmocka_unit_test(a_hold_is_the_reason_of_the_held_one),
-        cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),
-        cmocka_unit_test(a_damaged_record_parts_a_set),
-        cmocka_unit_test(drawn_faults_never_part_a_set),
+        cmocka_unit_test(reason_of_a_set_is_set_by_the_planner),
+        cmocka_unit_test(hold_is_the_reason_of_the_held_component),
+        cmocka_unit_test(node_missing_at_a_restart_ends_the_set),
+        cmocka_unit_test(damaged_record_splits_a_set),
+        cmocka_unit_test(random_faults_never_split_a_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

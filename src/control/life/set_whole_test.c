@@ -39,7 +39,7 @@ static void a_shutdown_ends_a_set_once(void **state)
 }
 
 /* A component that cannot end in time does not start any more, so none of them does. */
-static void the_deadline_of_one_is_the_end_of_all(void **state)
+static void missed_deadline_of_one_component_ends_the_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -71,7 +71,7 @@ static void expect_held(struct fixture *f, int64_t id, bool held)
 
 /* By requeuehold or the exit status of the script (HET-50), also after a restart of the controller.
  */
-static void all_components_that_return_are_held(void **state)
+static void requeuehold_holds_all_components(void **state)
 {
     (void)state;
     for (int by_status = 0; by_status < 2; by_status++) {
@@ -162,7 +162,7 @@ static void cancel_matching(struct fixture *f, const struct caller *who, const c
 }
 
 /* What scancel chooses by a name or a partition may be one component, HET-44. */
-static void a_filter_does_not_part_a_set_that_waits(void **state)
+static void filter_matching_one_component_spares_a_pending_set(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
@@ -210,7 +210,7 @@ static int order_suspend(struct fixture *f, int64_t id, bool resume)
 }
 
 /* One whose CPUs another job has now keeps all standing; one that has ended is left out. */
-static void components_stand_still_together(void **state)
+static void components_are_suspended_and_resumed_together(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
@@ -238,7 +238,7 @@ static void components_stand_still_together(void **state)
 }
 
 /* Each could go on, but not both: the partition has a limit for a socket since. */
-static void what_does_not_fit_together_stands_still(void **state)
+static void components_that_no_longer_fit_together_stay_suspended(void **state)
 {
     struct fixture *f = make_fixture("SelectTypeParameters=CR_Core_Memory\n"
                                      "NodeName=n[1-4] CoresPerSocket=4 RealMemory=4000\n"
@@ -313,7 +313,7 @@ static void components_begin_in_the_same_attempt(void **state)
 }
 
 /* HET-49: a change is of all components, or is refused for all of them. */
-static void what_returns_to_the_queue_is_not_changed_in_part(void **state)
+static void requeueing_set_is_changed_as_a_whole(void **state)
 {
     struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
@@ -440,7 +440,7 @@ static void a_set_starts_when_a_component_asks_for_less(void **state)
 }
 
 /* A component that is still ending when its leader is queued again returns, after a crash too. */
-static void what_ends_returns_after_a_restart(void **state)
+static void ending_component_is_requeued_after_a_restart(void **state)
 {
     (void)state;
     for (int while_it_runs = 0; while_it_runs < 2; while_it_runs++) {
@@ -476,19 +476,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shutdown_ends_a_set_once),
-        cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
-        cmocka_unit_test(all_components_that_return_are_held),
+        cmocka_unit_test(missed_deadline_of_one_component_ends_the_set),
+        cmocka_unit_test(requeuehold_holds_all_components),
         cmocka_unit_test(a_set_past_its_deadline_is_not_requeued),
         cmocka_unit_test(a_set_with_a_purged_component_is_not_requeued),
-        cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
-        cmocka_unit_test(components_stand_still_together),
-        cmocka_unit_test(what_does_not_fit_together_stands_still),
+        cmocka_unit_test(filter_matching_one_component_spares_a_pending_set),
+        cmocka_unit_test(components_are_suspended_and_resumed_together),
+        cmocka_unit_test(components_that_no_longer_fit_together_stay_suspended),
         cmocka_unit_test(a_set_that_is_not_ready_is_not_suspended),
         cmocka_unit_test(components_begin_in_the_same_attempt),
-        cmocka_unit_test(what_returns_to_the_queue_is_not_changed_in_part),
+        cmocka_unit_test(requeueing_set_is_changed_as_a_whole),
         cmocka_unit_test(a_change_that_one_component_refuses_changes_none),
         cmocka_unit_test(a_set_starts_when_a_component_asks_for_less),
-        cmocka_unit_test(what_ends_returns_after_a_restart),
+        cmocka_unit_test(ending_component_is_requeued_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,12 +26,12 @@ static int keep(struct fixture *f, int64_t id, const char *nodes)
     return fixture_update_job(f, &FIXTURE_USER, &r);
 }
 
-static const char *nodes_of(struct fixture *f, struct arena *arena, int64_t id)
+static const char *get_nodes(struct fixture *f, struct arena *arena, int64_t id)
 {
     return fixture_job(f, arena, (uint32_t)id)->live->nodes;
 }
 
-static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
+static void test_released_node_is_free_after_it_ended_its_part(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     _cleanup_arena_ struct arena arena;
@@ -40,7 +40,7 @@ static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
         fixture_register(f, (char[]){'n', *n, 0}, "i1");
     int64_t id = start_job(f);
     assert_int_equal(keep(f, id, "n[1,3]"), 0);
-    assert_string_equal(nodes_of(f, &arena, id), "n[1,3]");
+    assert_string_equal(get_nodes(f, &arena, id), "n[1,3]");
     assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 1);
     assert_int_equal(fixture_terminates(f, "n3", (uint32_t)id), 0);
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -48,7 +48,7 @@ static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
     int64_t other = fixture_submit(f, &FIXTURE_USER, &s);
     assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
     fixture_restart(f);
-    assert_string_equal(nodes_of(f, &arena, id), "n[1,3]");
+    assert_string_equal(get_nodes(f, &arena, id), "n[1,3]");
     assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__PENDING);
     fixture_register(f, "n2", "i1"); /* the order is repeated */
     assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 1);
@@ -58,7 +58,7 @@ static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
     fixture_free(f);
 }
 
-static void test_checked_before_anything_is_changed(void **state)
+static void test_shrink_request_is_checked_before_any_change(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     _cleanup_arena_ struct arena arena;
@@ -74,14 +74,14 @@ static void test_checked_before_anything_is_changed(void **state)
     set.has_min_nodes = true;
     set.min_nodes = 1;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_NOT_PENDING);
-    assert_string_equal(nodes_of(f, &arena, id), "n[1-3]");
+    assert_string_equal(get_nodes(f, &arena, id), "n[1-3]");
     set.partition = NULL;
     r.keep_nodes = (char *)"n2,n3"; /* the list counts, and lacks the script's node */
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_CANNOT_UPDATE);
-    assert_string_equal(nodes_of(f, &arena, id), "n[1-3]");
+    assert_string_equal(get_nodes(f, &arena, id), "n[1-3]");
     r.keep_nodes = NULL;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
-    assert_string_equal(nodes_of(f, &arena, id), "n1");
+    assert_string_equal(get_nodes(f, &arena, id), "n1");
     assert_int_equal(fixture_job(f, &arena, (uint32_t)id)->spec->min_nodes, 3);
     fixture_free(f);
 }
@@ -99,7 +99,7 @@ static uint64_t ask_step(struct fixture *f, int64_t id, const char *nodes, uint3
     return f->last_call;
 }
 
-static const char *node_of_step(struct fixture *f, struct arena *arena, uint64_t call)
+static const char *get_step_node(struct fixture *f, struct arena *arena, uint64_t call)
 {
     assert_int_equal(fixture_code(f, call), 0);
     vec_foreach (&f->replies, r)
@@ -111,7 +111,7 @@ static const char *node_of_step(struct fixture *f, struct arena *arena, uint64_t
     return NULL;
 }
 
-static void test_no_step_begins_on_a_node_that_goes(void **state)
+static void test_no_step_starts_on_a_node_being_released(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 3);
     _cleanup_arena_ struct arena arena;
@@ -126,7 +126,7 @@ static void test_no_step_begins_on_a_node_that_goes(void **state)
     assert_int_equal(fixture_code(f, there), ERR_STEP_CONFIG);
     assert_int_equal(fixture_code(f, everywhere), ERR_NODE_COUNT);
     fixture_step_ended(f, "n2", (uint32_t)id, 1, 0);
-    assert_string_equal(node_of_step(f, &arena, anywhere), "n2");
+    assert_string_equal(get_step_node(f, &arena, anywhere), "n2");
     fixture_free(f);
 }
 
@@ -167,9 +167,9 @@ static void test_repeated_request_starts_nothing_on_a_node_given_back(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nobody_has_a_node_before_it_has_ended_its_part),
-        cmocka_unit_test(test_checked_before_anything_is_changed),
-        cmocka_unit_test(test_no_step_begins_on_a_node_that_goes),
+        cmocka_unit_test(test_released_node_is_free_after_it_ended_its_part),
+        cmocka_unit_test(test_shrink_request_is_checked_before_any_change),
+        cmocka_unit_test(test_no_step_starts_on_a_node_being_released),
         cmocka_unit_test(test_repeated_request_starts_nothing_on_a_node_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,14 +28,14 @@ static struct fixture *make_fixture(const char *lines, unsigned nodes)
     return f;
 }
 
-static void away(struct fixture *f, const char *node)
+static void disconnect_node(struct fixture *f, const char *node)
 {
     control_node_lost(f->control, node);
     fixture_turn(f);
 }
 
 /* Returns the nodes that were not reached, from the reply; "" none. */
-static const char *missed(struct fixture *f, bool step, int signal, int *code)
+static const char *signal_and_get_missed(struct fixture *f, bool step, int signal, int *code)
 {
     static char text[2048];
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
@@ -63,45 +63,46 @@ static const char *missed(struct fixture *f, bool step, int signal, int *code)
     return NULL;
 }
 
-static void the_nodes_that_are_away_are_named(void **state)
+static void disconnected_nodes_are_named(void **state)
 {
     for (unsigned step = 0; step < 2; step++) {
         struct fixture *f = make_fixture(CONF, 3);
         int code = -1;
-        assert_string_equal(missed(f, step, SIGUSR1, &code), "");
+        assert_string_equal(signal_and_get_missed(f, step, SIGUSR1, &code), "");
         assert_int_equal(code, 0);
-        away(f, "n2");
-        assert_string_equal(missed(f, step, SIGUSR1, &code), "n2");
+        disconnect_node(f, "n2");
+        assert_string_equal(signal_and_get_missed(f, step, SIGUSR1, &code), "n2");
         assert_int_equal(code, 0); /* the other nodes have it */
-        away(f, "n3");
-        assert_string_equal(missed(f, step, SIGUSR1, &code), "n[2-3]");
+        disconnect_node(f, "n3");
+        assert_string_equal(signal_and_get_missed(f, step, SIGUSR1, &code), "n[2-3]");
         assert_int_equal(code, 0);
-        away(f, "n1");
-        assert_string_equal(missed(f, step, SIGUSR1, &code), "n[1-3]");
+        disconnect_node(f, "n1");
+        assert_string_equal(signal_and_get_missed(f, step, SIGUSR1, &code), "n[1-3]");
         assert_int_equal(code, ERR_NODES_DOWN);
         fixture_register(f, "n1", "i1");
-        assert_string_equal(missed(f, step, SIGUSR1, &code), "n[2-3]");
-        assert_string_equal(missed(f, step, SIGKILL, &code), ""); /* an end is kept and repeated */
+        assert_string_equal(signal_and_get_missed(f, step, SIGUSR1, &code), "n[2-3]");
+        assert_string_equal(signal_and_get_missed(f, step, SIGKILL, &code),
+                            ""); /* an end is kept and repeated */
         assert_int_equal(code, 0);
         fixture_free(f);
     }
 }
 
-static void where_a_step_has_ended_nothing_is_missed(void **state)
+static void node_where_the_step_has_ended_is_not_named(void **state)
 {
     struct fixture *f = make_fixture(CONF, 3);
     int code = -1;
     fixture_step_ended(f, "n2", 1, 0, 0);
-    away(f, "n2");
-    assert_string_equal(missed(f, true, SIGUSR1, &code), "");
+    disconnect_node(f, "n2");
+    assert_string_equal(signal_and_get_missed(f, true, SIGUSR1, &code), "");
     assert_int_equal(code, 0);
-    away(f, "n1");
-    assert_string_equal(missed(f, true, SIGUSR1, &code), "n1");
+    disconnect_node(f, "n1");
+    assert_string_equal(signal_and_get_missed(f, true, SIGUSR1, &code), "n1");
     fixture_free(f);
 }
 
 /* Many nodes whose names have nothing in common are counted. */
-static void a_long_list_is_cut(void **state)
+static void long_list_of_nodes_is_cut(void **state)
 {
     _cleanup_str_ struct str lines = STR_INIT;
     str_puts(&lines, "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nPartitionName=a Nodes=ALL "
@@ -133,7 +134,7 @@ static void a_long_list_is_cut(void **state)
         control_node_lost(f->control, hostlist_nth(all, i, name));
     }
     fixture_turn(f);
-    assert_string_equal(missed(f, false, SIGUSR1, &code), "200 nodes");
+    assert_string_equal(signal_and_get_missed(f, false, SIGUSR1, &code), "200 nodes");
     assert_int_equal(code, ERR_NODES_DOWN);
     hostlist_free(all);
     fixture_free(f);
@@ -142,9 +143,9 @@ static void a_long_list_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nodes_that_are_away_are_named),
-        cmocka_unit_test(where_a_step_has_ended_nothing_is_missed),
-        cmocka_unit_test(a_long_list_is_cut),
+        cmocka_unit_test(disconnected_nodes_are_named),
+        cmocka_unit_test(node_where_the_step_has_ended_is_not_named),
+        cmocka_unit_test(long_list_of_nodes_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

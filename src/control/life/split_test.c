@@ -14,7 +14,7 @@ static struct fixture *make_fixture(const char *lines)
     return fixture_new_up(lines, 2);
 }
 
-static int64_t submit(struct fixture *f, const char *indexes)
+static int64_t submit_array(struct fixture *f, const char *indexes)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -24,7 +24,7 @@ static int64_t submit(struct fixture *f, const char *indexes)
 }
 
 /* Returns every record of all jobs in any state: "7:[3-9] P 8:1 R". */
-static const char *all(struct fixture *f)
+static const char *format_all_records(struct fixture *f)
 {
     static char text[2000];
     struct caller root = FIXTURE_ROOT;
@@ -55,7 +55,7 @@ static const char *all(struct fixture *f)
     return text;
 }
 
-static int update(struct fixture *f, int64_t id, const char *tasks, Pb__JobUpdate r)
+static int update_elements(struct fixture *f, int64_t id, const char *tasks, Pb__JobUpdate r)
 {
     struct caller user = FIXTURE_USER;
     r.job_id = (uint32_t)id;
@@ -63,12 +63,12 @@ static int update(struct fixture *f, int64_t id, const char *tasks, Pb__JobUpdat
     return fixture_update_job(f, &user, &r);
 }
 
-static int hold(struct fixture *f, int64_t id, const char *tasks, bool on)
+static int hold_elements(struct fixture *f, int64_t id, const char *tasks, bool on)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.has_hold = true;
     r.hold = on;
-    return update(f, id, tasks, r);
+    return update_elements(f, id, tasks, r);
 }
 
 static int cancel_as(struct fixture *f, struct caller who, int64_t id, const char *tasks, int sig)
@@ -76,12 +76,12 @@ static int cancel_as(struct fixture *f, struct caller who, int64_t id, const cha
     return fixture_cancel(f, &who, id, tasks, sig);
 }
 
-static int cancel(struct fixture *f, int64_t id, const char *tasks)
+static int cancel_elements(struct fixture *f, int64_t id, const char *tasks)
 {
     return cancel_as(f, FIXTURE_USER, id, tasks, 0);
 }
 
-static void what_no_array_can_be(void **state)
+static void invalid_array_lists_are_refused(void **state)
 {
     static const struct {
         const char *indexes, *says;
@@ -100,114 +100,118 @@ static void what_no_array_can_be(void **state)
     struct fixture *f = make_fixture(CONF);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fixture_clear(f);
-        assert_int_equal(submit(f, bad[i].indexes), -ERR_ARRAY);
+        assert_int_equal(submit_array(f, bad[i].indexes), -ERR_ARRAY);
         const char *text = fixture_text(f, f->last_call);
         assert_non_null(strstr(text, "Invalid job array specification: --array: "));
         assert_non_null(strstr(text, bad[i].says));
     }
-    assert_int_equal(submit(f, "0-50"), -ERR_JOB_LIMIT); /* each element counts */
-    assert_string_equal(all(f), "");
-    int64_t id = submit(f, "0-49");
+    assert_int_equal(submit_array(f, "0-50"), -ERR_JOB_LIMIT); /* each element counts */
+    assert_string_equal(format_all_records(f), "");
+    int64_t id = submit_array(f, "0-49");
     assert_true(id > 0);
-    assert_int_equal(submit(f, "0"), -ERR_JOB_LIMIT);
-    assert_int_equal(hold(f, id, "50", true), ERR_NO_JOB);
-    assert_int_equal(hold(f, id, "x", true), ERR_NO_JOB);
-    assert_int_equal(hold(f, id + 500, "1", true), ERR_NO_JOB);
-    assert_int_equal(cancel(f, id, "77"), ERR_NO_JOB);
-    assert_int_equal(cancel(f, id, "1-"), ERR_NO_JOB);
+    assert_int_equal(submit_array(f, "0"), -ERR_JOB_LIMIT);
+    assert_int_equal(hold_elements(f, id, "50", true), ERR_NO_JOB);
+    assert_int_equal(hold_elements(f, id, "x", true), ERR_NO_JOB);
+    assert_int_equal(hold_elements(f, id + 500, "1", true), ERR_NO_JOB);
+    assert_int_equal(cancel_elements(f, id, "77"), ERR_NO_JOB);
+    assert_int_equal(cancel_elements(f, id, "1-"), ERR_NO_JOB);
     fixture_free(f);
     f = make_fixture("MaxArraySize=0\n" NODES);
-    assert_int_equal(submit(f, "0"), -ERR_ARRAY);
+    assert_int_equal(submit_array(f, "0"), -ERR_ARRAY);
     fixture_free(f);
 }
 
-static void elements_start_one_by_one(void **state)
+static void elements_start_as_resources_permit(void **state)
 {
     struct fixture *f = make_fixture(CONF);
-    int64_t a = submit(f, "0-15:4,20,21-30");
+    int64_t a = submit_array(f, "0-15:4,20,21-30");
     assert_int_equal(a, 1);
-    assert_string_equal(all(f), "1:[24-30] P 2:0 R 3:4 R 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R");
+    assert_string_equal(format_all_records(f),
+                        "1:[24-30] P 2:0 R 3:4 R 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R");
     fixture_end(f, 3, 0);
-    assert_string_equal(all(f),
+    assert_string_equal(format_all_records(f),
                         "1:[25-30] P 2:0 R 3:4 C 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R 10:24 R");
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
-    assert_string_equal(all(f),
+    assert_string_equal(format_all_records(f),
                         "1:[25-30] P 2:0 R 3:4 C 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R 10:24 R");
     fixture_free(f);
 }
 
 /* The last pending element keeps the record of the array. */
-static void the_last_one_keeps_the_id(void **state)
+static void last_pending_element_keeps_the_array_record(void **state)
 {
     struct fixture *f = make_fixture(CONF);
-    int64_t a = submit(f, "5,9");
-    assert_string_equal(all(f), "1:9 R 2:5 R");
+    int64_t a = submit_array(f, "5,9");
+    assert_string_equal(format_all_records(f), "1:9 R 2:5 R");
     fixture_end(f, 1, 0);
     fixture_end(f, 2, 3 << 8);
     fixture_pass(f, 400000);
-    assert_string_equal(all(f), "");
+    assert_string_equal(format_all_records(f), "");
     vec_foreach (&f->records, r) /* the script was deleted with the last record */
         assert_true(r->kind != RECORD_JOB && r->kind != RECORD_PAYLOAD && r->kind != RECORD_ARRAY);
     assert_int_equal(a, 1);
     fixture_free(f);
 }
 
-static void so_many_at_a_time(void **state)
+static void throttle_limits_running_elements(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    int64_t a = submit(f, "0-9%2");
-    assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R");
+    int64_t a = submit_array(f, "0-9%2");
+    assert_string_equal(format_all_records(f), "1:[2-9] P 2:0 R 3:1 R");
     assert_string_equal(fixture_job(f, &arena, 1)->live->reason, "JobArrayTaskLimit");
-    int64_t other = submit(f, "7"); /* it does not delay other jobs */
-    assert_string_equal(all(f), "1:[2-9] P 2:0 R 3:1 R 4:7 R");
+    int64_t other = submit_array(f, "7"); /* it does not delay other jobs */
+    assert_string_equal(format_all_records(f), "1:[2-9] P 2:0 R 3:1 R 4:7 R");
     assert_int_equal(other, 4);
     fixture_end(f, 2, 0);
-    assert_string_equal(all(f), "1:[3-9] P 2:0 C 3:1 R 4:7 R 5:2 R");
+    assert_string_equal(format_all_records(f), "1:[3-9] P 2:0 C 3:1 R 4:7 R 5:2 R");
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.has_array_throttle = true;
     r.array_throttle = 3;
-    assert_int_equal(update(f, a, NULL, r), 0);
-    assert_string_equal(all(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
+    assert_int_equal(update_elements(f, a, NULL, r), 0);
+    assert_string_equal(format_all_records(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
     fixture_pass(f, 1000);
-    assert_string_equal(all(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
+    assert_string_equal(format_all_records(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
     fixture_reconfigure(f, CONF "DefMemPerCPU=10\n");
-    assert_string_equal(all(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
+    assert_string_equal(format_all_records(f), "1:[4-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R");
     r.array_throttle = 0;
-    assert_int_equal(update(f, 3, NULL, r), 0); /* any of its jobs stands for it */
-    assert_string_equal(all(f), "1:[8-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R "
-                                "7:4 R 8:5 R 9:6 R 10:7 R");
+    assert_int_equal(update_elements(f, 3, NULL, r), 0); /* any of its jobs stands for it */
+    assert_string_equal(format_all_records(f), "1:[8-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R "
+                                               "7:4 R 8:5 R 9:6 R 10:7 R");
     Pb__JobSpec plain = PB__JOB_SPEC__INIT;
     struct caller user = FIXTURE_USER;
     int64_t single = fixture_submit(f, &user, &plain);
-    assert_int_equal(update(f, single, NULL, r), ERR_CANNOT_UPDATE);
+    assert_int_equal(update_elements(f, single, NULL, r), ERR_CANNOT_UPDATE);
     fixture_free(f);
 }
 
-static void a_part_is_held_and_released(void **state)
+static void elements_are_held_and_released(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
-    int64_t a = submit(f, "0-9");
-    assert_int_equal(hold(f, a, "2-4,7", true), 0);
-    assert_string_equal(all(f), "1:[0-1,5-6,8-9] P 2:[2-4,7] P");
-    assert_int_equal(hold(f, a, "3", false), 0);
-    assert_string_equal(all(f), "1:[0-1,5-6,8-9] P 2:[2,4,7] P 3:3 P");
+    int64_t a = submit_array(f, "0-9");
+    assert_int_equal(hold_elements(f, a, "2-4,7", true), 0);
+    assert_string_equal(format_all_records(f), "1:[0-1,5-6,8-9] P 2:[2-4,7] P");
+    assert_int_equal(hold_elements(f, a, "3", false), 0);
+    assert_string_equal(format_all_records(f), "1:[0-1,5-6,8-9] P 2:[2,4,7] P 3:3 P");
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
-    assert_string_equal(all(f), "1:9 R 2:[2,4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R");
-    assert_int_equal(hold(f, a, NULL, false), 0); /* running elements are skipped */
-    assert_string_equal(all(f), "1:9 R 2:[4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R 9:2 R");
-    assert_int_equal(cancel(f, a, "0,1"), 0);
-    assert_int_equal(hold(f, a, "0,1", true), ERR_FINISHED); /* no other element is named */
+    assert_string_equal(format_all_records(f),
+                        "1:9 R 2:[2,4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R");
+    assert_int_equal(hold_elements(f, a, NULL, false), 0); /* running elements are skipped */
+    assert_string_equal(format_all_records(f),
+                        "1:9 R 2:[4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R 9:2 R");
+    assert_int_equal(cancel_elements(f, a, "0,1"), 0);
+    assert_int_equal(hold_elements(f, a, "0,1", true),
+                     ERR_FINISHED); /* no other element is named */
     fixture_free(f);
 }
 
@@ -217,56 +221,58 @@ static void a_change_that_fails_splits_nothing(void **state)
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
-    int64_t a = submit(f, "0-9");
+    int64_t a = submit_array(f, "0-9");
     r.set = &set;
     set.partition = (char *)"nowhere";
-    assert_int_equal(update(f, a, "4", r), ERR_NO_PARTITION);
-    assert_string_equal(all(f), "1:[0-9] P");
+    assert_int_equal(update_elements(f, a, "4", r), ERR_NO_PARTITION);
+    assert_string_equal(format_all_records(f), "1:[0-9] P");
     assert_int_equal(cancel_as(f, FIXTURE_USER, a, "4", 10), ERR_JOB_PENDING);
-    assert_string_equal(all(f), "1:[0-9] P");
+    assert_string_equal(format_all_records(f), "1:[0-9] P");
     assert_int_equal(cancel_as(f, FIXTURE_OTHER, a, "4", 0), ERR_ACCESS);
     assert_int_equal(cancel_as(f, FIXTURE_OTHER, a, NULL, 0), ERR_ACCESS);
-    assert_string_equal(all(f), "1:[0-9] P");
+    assert_string_equal(format_all_records(f), "1:[0-9] P");
     set.partition = NULL;
     set.name = (char *)"other";
-    assert_int_equal(update(f, a, "4-5", r), 0);
-    assert_non_null(strstr(all(f), "1:[0-3,6-9] P"));
-    assert_non_null(strstr(all(f), ":[4-5] P"));
+    assert_int_equal(update_elements(f, a, "4-5", r), 0);
+    assert_non_null(strstr(format_all_records(f), "1:[0-3,6-9] P"));
+    assert_non_null(strstr(format_all_records(f), ":[4-5] P"));
     fixture_free(f);
 }
 
 static void elements_are_cancelled(void **state)
 {
     struct fixture *f = make_fixture(CONF);
-    int64_t a = submit(f, "0-19");
-    assert_string_equal(all(f), "1:[8-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 R");
-    assert_int_equal(cancel(f, a, "7-12,15"), 0);
-    assert_string_equal(all(f), "1:[13-14,16-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 X "
-                                "10:[8-12,15] X");
-    assert_int_equal(cancel(f, a, "8"), ERR_JOB_DONE);
-    assert_int_equal(cancel(f, a, "7-8,18"), 0); /* those that are left */
-    assert_int_equal(cancel(f, a, NULL), 0);
-    assert_int_equal(cancel(f, a, NULL), ERR_JOB_DONE);
-    assert_null(strchr(all(f), 'P'));
+    int64_t a = submit_array(f, "0-19");
+    assert_string_equal(format_all_records(f),
+                        "1:[8-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 R");
+    assert_int_equal(cancel_elements(f, a, "7-12,15"), 0);
+    assert_string_equal(format_all_records(f),
+                        "1:[13-14,16-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 X "
+                        "10:[8-12,15] X");
+    assert_int_equal(cancel_elements(f, a, "8"), ERR_JOB_DONE);
+    assert_int_equal(cancel_elements(f, a, "7-8,18"), 0); /* those that are left */
+    assert_int_equal(cancel_elements(f, a, NULL), 0);
+    assert_int_equal(cancel_elements(f, a, NULL), ERR_JOB_DONE);
+    assert_null(strchr(format_all_records(f), 'P'));
     fixture_free(f);
 }
 
-static void elements_are_queued_again(void **state)
+static void elements_are_requeued(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
-    int64_t a = submit(f, "0-2");
+    int64_t a = submit_array(f, "0-2");
     r.has_requeue = r.requeue = true;
     fixture_end(f, 2, 1 << 8);
     fixture_end(f, 3, 0);
-    assert_string_equal(all(f), "1:2 R 2:0 F 3:1 C");
+    assert_string_equal(format_all_records(f), "1:2 R 2:0 F 3:1 C");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
-    assert_int_equal(update(f, a, "0", r), 0);
-    assert_string_equal(all(f), "1:2 R 2:0 P 3:1 C");
-    assert_int_equal(update(f, a, "0", r), ERR_JOB_PENDING);
-    assert_int_equal(update(f, a, NULL, r), 0); /* all that are possible */
+    assert_int_equal(update_elements(f, a, "0", r), 0);
+    assert_string_equal(format_all_records(f), "1:2 R 2:0 P 3:1 C");
+    assert_int_equal(update_elements(f, a, "0", r), ERR_JOB_PENDING);
+    assert_int_equal(update_elements(f, a, NULL, r), 0); /* all that are possible */
     fixture_end(f, 1, 0);
-    assert_string_equal(all(f), "1:2 P 2:0 P 3:1 P");
+    assert_string_equal(format_all_records(f), "1:2 P 2:0 P 3:1 P");
     fixture_free(f);
 }
 
@@ -279,13 +285,13 @@ static const Pb__JobEnd *wait_end(struct fixture *f, uint64_t call, struct arena
 }
 
 /* sbatch --wait: the highest exit code of all elements, including purged ones. */
-static void the_end_of_all_is_awaited(void **state)
+static void client_waits_for_the_end_of_all_elements(void **state)
 {
     struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    int64_t a = submit(f, "0-2%1");
+    int64_t a = submit_array(f, "0-2%1");
     Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
     r.job_id = (uint32_t)a;
     uint64_t call = ++f->last_call;
@@ -295,7 +301,7 @@ static void the_end_of_all_is_awaited(void **state)
     fixture_pass(f, 5000); /* its record is purged */
     fixture_end(f, 3, 2 << 8);
     assert_null(wait_end(f, call, &arena));
-    assert_string_equal(all(f), "1:2 R 3:1 F");
+    assert_string_equal(format_all_records(f), "1:2 R 3:1 F");
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
@@ -313,7 +319,7 @@ static void the_end_of_all_is_awaited(void **state)
 }
 
 /* A repeated submission finds the array and not one of its elements. */
-static void a_repetition_is_the_array(void **state)
+static void repeated_request_returns_the_same_array(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
@@ -330,7 +336,7 @@ static void a_repetition_is_the_array(void **state)
     fixture_free(f);
 }
 
-static int64_t depending(struct fixture *f, const char *on)
+static int64_t submit_dependent(struct fixture *f, const char *on)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -339,7 +345,7 @@ static int64_t depending(struct fixture *f, const char *on)
 }
 
 /* An array is over when all elements are over, and successful if all of them are. */
-static void others_wait_for_all(void **state)
+static void dependents_wait_for_all_elements(void **state)
 {
     static const struct {
         const char *kind;
@@ -352,11 +358,11 @@ static void others_wait_for_all(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
         char text[40];
-        int64_t a = submit(f, "0-2%1");
+        int64_t a = submit_array(f, "0-2%1");
         snprintf(text, sizeof text, "%s:%d", rows[i].kind, (int)a);
-        uint32_t waits = (uint32_t)depending(f, text), begins;
+        uint32_t waits = (uint32_t)submit_dependent(f, text), begins;
         snprintf(text, sizeof text, "after:%d", (int)a);
-        begins = (uint32_t)depending(f, text);
+        begins = (uint32_t)submit_dependent(f, text);
         fixture_end(f, 2, rows[i].bad);
         fixture_pass(f, 5000);         /* its record is purged */
         fixture_end(f, begins + 1, 0); /* the second element */
@@ -370,45 +376,47 @@ static void others_wait_for_all(void **state)
         fixture_free(f);
     }
     struct fixture *f = make_fixture(CONF);
-    assert_int_equal(submit(f, "0-2"), 1);
-    assert_int_equal(depending(f, "expand:1"), -ERR_DEPENDENCY);
-    assert_true(depending(f, "aftercorr:1") > 0); /* of a job that is not an array: afterok */
+    assert_int_equal(submit_array(f, "0-2"), 1);
+    assert_int_equal(submit_dependent(f, "expand:1"), -ERR_DEPENDENCY);
+    assert_true(submit_dependent(f, "aftercorr:1") >
+                0); /* of a job that is not an array: afterok */
     /* The element does not exist. */
-    assert_int_equal(depending(f, "afterok:1_99"), -ERR_DEPENDENCY);
-    assert_true(depending(f, "afterok:1_1") > 0);
-    assert_true(depending(f, "afterok:2") > 0); /* an element by its own id */
+    assert_int_equal(submit_dependent(f, "afterok:1_99"), -ERR_DEPENDENCY);
+    assert_true(submit_dependent(f, "afterok:1_1") > 0);
+    assert_true(submit_dependent(f, "afterok:2") > 0); /* an element by its own id */
     fixture_free(f);
 }
 
 /* Elements that are cancelled before they start never need records of their own. */
-static void what_is_cancelled_makes_room(void **state)
+static void cancelled_elements_leave_no_record(void **state)
 {
     struct fixture *f = make_fixture(CONF);
     Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
     requeue.has_requeue = requeue.requeue = true;
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     for (int i = 0; i < 10; i++) {
-        int64_t id = submit(f, "0-39"); /* 40 and the earlier ones make at most 50 */
+        int64_t id = submit_array(f, "0-39"); /* 40 and the earlier ones make at most 50 */
         assert_true(id > 0);
-        assert_int_equal(submit(f, "0-39"), -ERR_JOB_LIMIT);
-        assert_int_equal(cancel(f, id, "0-9"), 0);
-        assert_int_equal(cancel(f, id, NULL), 0);
+        assert_int_equal(submit_array(f, "0-39"), -ERR_JOB_LIMIT);
+        assert_int_equal(cancel_elements(f, id, "0-9"), 0);
+        assert_int_equal(cancel_elements(f, id, NULL), 0);
         if (i < 5)
             continue;
         fixture_restart(f);
         fixture_pass(f, 400 * 1000);
     }
-    int64_t id = submit(f, "0-49");
-    assert_int_equal(cancel(f, id, NULL), 0);
-    assert_true(submit(f, "0-39") > 0);
-    assert_int_equal(submit(f, "0-9"), -ERR_JOB_LIMIT);
+    int64_t id = submit_array(f, "0-49");
+    assert_int_equal(cancel_elements(f, id, NULL), 0);
+    assert_true(submit_array(f, "0-39") > 0);
+    assert_int_equal(submit_array(f, "0-9"), -ERR_JOB_LIMIT);
     const char *why = fixture_text(f, f->last_call);
     assert_non_null(strstr(why, "10 asked for"));
     assert_non_null(strstr(why, "MaxJobCount=50, of which 9 are free: submit the job"));
-    assert_int_equal(submit(f, "0-98"), -ERR_JOB_LIMIT);
+    assert_int_equal(submit_array(f, "0-98"), -ERR_JOB_LIMIT);
     assert_non_null(strstr(fixture_text(f, f->last_call), "99 asked for"));
     assert_non_null(strstr(fixture_text(f, f->last_call), "ask for fewer"));
-    assert_int_equal(update(f, id, NULL, requeue), ERR_JOB_LIMIT); /* they would return as 50 */
+    assert_int_equal(update_elements(f, id, NULL, requeue),
+                     ERR_JOB_LIMIT); /* they would return as 50 */
     fixture_free(f);
 }
 
@@ -418,18 +426,19 @@ static void ids_of_a_small_range_are_used_up(void **state)
     struct fixture *f = make_fixture("FirstJobId=15\nMaxJobId=18\nMinJobAge=300\n" NODES);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
-        assert_int_equal(submit(f, "0-4"), -ERR_JOB_LIMIT);
-        int64_t one = submit(f, "0-1"), two = submit(f, "0-1");
+        assert_int_equal(submit_array(f, "0-4"), -ERR_JOB_LIMIT);
+        int64_t one = submit_array(f, "0-1"), two = submit_array(f, "0-1");
         assert_in_range(one, 15, 18);
         assert_in_range(two, 15, 18);
-        assert_int_equal(submit(f, "0"), -ERR_JOB_LIMIT);
+        assert_int_equal(submit_array(f, "0"), -ERR_JOB_LIMIT);
         assert_non_null(strstr(fixture_text(f, f->last_call),
                                "all job ids from FirstJobId=15 to MaxJobId=18 are in use"));
-        assert_int_equal(hold(f, one, "1", true), 0); /* it has a record and an id of its own */
-        assert_int_equal(hold(f, two, "1", true), 0);
+        assert_int_equal(hold_elements(f, one, "1", true),
+                         0); /* it has a record and an id of its own */
+        assert_int_equal(hold_elements(f, two, "1", true), 0);
         assert_int_equal(fixture_count_jobs(f), 4);
-        assert_int_equal(cancel(f, one, NULL), 0);
-        assert_int_equal(cancel(f, two, NULL), 0);
+        assert_int_equal(cancel_elements(f, one, NULL), 0);
+        assert_int_equal(cancel_elements(f, two, NULL), 0);
         fixture_pass(f, 400 * 1000);
     }
     fixture_free(f);
@@ -437,26 +446,27 @@ static void ids_of_a_small_range_are_used_up(void **state)
 
 /* Fragmented sets of elements are written as bits and restored, in a sixth of the size of lists of
  * numbers. */
-static void pieces_are_bits(void **state)
+static void pending_elements_are_stored_as_bits(void **state)
 {
     struct fixture *f = make_fixture(
         "MaxArraySize=400001\nMaxJobCount=1000000\nMinJobAge=10\n" NODES "SlurmdTimeout=0\n");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
-    assert_int_equal(submit(f, "0-399999"), 1);
+    assert_int_equal(submit_array(f, "0-399999"), 1);
     size_t bytes = f->put_bytes;
-    cancel(f, 1, "0-399999:3");
+    cancel_elements(f, 1, "0-399999:3");
     assert_in_range(f->put_bytes - bytes, 100000, 101000); /* four bits per digit */
     fixture_restart(f);
     bytes = f->put_bytes;
-    assert_int_equal(hold(f, 1, "5-399999:7", true), 0);
+    assert_int_equal(hold_elements(f, 1, "5-399999:7", true), 0);
     assert_in_range(f->put_bytes - bytes, 200000, 202000);
     fixture_restart(f);
-    cancel(f, 1, "1");
-    cancel(f, 1, "1-399999:3"); /* the last third is regular again, except for held elements */
-    cancel(f, 1, "2-399999:3");
-    assert_null(strchr(all(f), 'P'));
+    cancel_elements(f, 1, "1");
+    cancel_elements(f, 1,
+                    "1-399999:3"); /* the last third is regular again, except for held elements */
+    cancel_elements(f, 1, "2-399999:3");
+    assert_null(strchr(format_all_records(f), 'P'));
     fixture_pass(f, 11000);
     assert_null(fixture_job(f, &arena, 1));
     fixture_free(f);
@@ -464,12 +474,12 @@ static void pieces_are_bits(void **state)
 
 /* However many elements start in a turn, the rest is written once, and each started element
  * once. */
-static void pieces_are_written_once(void **state)
+static void split_elements_are_written_once(void **state)
 {
     struct fixture *f = make_fixture("MaxArraySize=400001\nMaxJobCount=1000000\n" NODES);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
-    assert_int_equal(submit(f, "0-399999"), 1);
-    cancel(f, 1, "0-399999:3");
+    assert_int_equal(submit_array(f, "0-399999"), 1);
+    cancel_elements(f, 1, "0-399999:3");
     size_t bytes = f->put_bytes, records = f->records.len;
     assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
     fixture_turn(f);
@@ -481,21 +491,21 @@ static void pieces_are_written_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_no_array_can_be),
-        cmocka_unit_test(elements_start_one_by_one),
-        cmocka_unit_test(the_last_one_keeps_the_id),
-        cmocka_unit_test(so_many_at_a_time),
-        cmocka_unit_test(a_part_is_held_and_released),
+        cmocka_unit_test(invalid_array_lists_are_refused),
+        cmocka_unit_test(elements_start_as_resources_permit),
+        cmocka_unit_test(last_pending_element_keeps_the_array_record),
+        cmocka_unit_test(throttle_limits_running_elements),
+        cmocka_unit_test(elements_are_held_and_released),
         cmocka_unit_test(a_change_that_fails_splits_nothing),
         cmocka_unit_test(elements_are_cancelled),
-        cmocka_unit_test(elements_are_queued_again),
-        cmocka_unit_test(the_end_of_all_is_awaited),
-        cmocka_unit_test(a_repetition_is_the_array),
-        cmocka_unit_test(others_wait_for_all),
-        cmocka_unit_test(what_is_cancelled_makes_room),
+        cmocka_unit_test(elements_are_requeued),
+        cmocka_unit_test(client_waits_for_the_end_of_all_elements),
+        cmocka_unit_test(repeated_request_returns_the_same_array),
+        cmocka_unit_test(dependents_wait_for_all_elements),
+        cmocka_unit_test(cancelled_elements_leave_no_record),
         cmocka_unit_test(ids_of_a_small_range_are_used_up),
-        cmocka_unit_test(pieces_are_bits),
-        cmocka_unit_test(pieces_are_written_once),
+        cmocka_unit_test(pending_elements_are_stored_as_bits),
+        cmocka_unit_test(split_elements_are_written_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static int64_t start_job(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
 }
 
 /* Returns the number of the last order to the node about the job (0: none), and its kind. */
-static uint32_t ordered(const struct fixture *f, const char *node, int64_t id, bool *stop)
+static uint32_t find_last_order(const struct fixture *f, const char *node, int64_t id, bool *stop)
 {
     uint32_t number = 0;
     vec_foreach (&f->orders, at)
@@ -45,14 +45,14 @@ static uint32_t ordered(const struct fixture *f, const char *node, int64_t id, b
     return number;
 }
 
-static uint32_t cpus_used(struct fixture *f, const char *node)
+static uint32_t count_used_cpus(struct fixture *f, const char *node)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     return fixture_node(f, &arena, node)->alloc_cpus;
 }
 
-static void what_is_refused(void **state)
+static void invalid_suspends_are_refused(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -74,38 +74,38 @@ static void what_is_refused(void **state)
     fixture_free(f);
 }
 
-static void cores_are_free_when_the_node_says_so(void **state)
+static void cores_are_free_after_the_node_confirms(void **state)
 {
     struct fixture *f = make_fixture();
     bool stop = false;
     (void)state;
     int64_t first = start_job(f, 4, 3000);
     assert_int_equal(fixture_suspend(f, first, false), 0);
-    assert_int_equal(ordered(f, "n1", first, &stop), 1);
+    assert_int_equal(find_last_order(f, "n1", first, &stop), 1);
     assert_true(stop);
     int64_t second = start_job(f, 2, 1000), greedy = start_job(f, 1, 1001);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
     fixture_halted(f, "n1", (uint32_t)first, 2); /* for an order that was never given */
-    assert_int_equal(cpus_used(f, "n1"), 4);
+    assert_int_equal(count_used_cpus(f, "n1"), 4);
     fixture_halted(f, "n1", (uint32_t)first, 1);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, (uint32_t)greedy), PB__JOB_STATE__PENDING);
-    assert_int_equal(cpus_used(f, "n1"), 2);
+    assert_int_equal(count_used_cpus(f, "n1"), 2);
     assert_int_equal(fixture_suspend(f, first, true), ERR_NODES_BUSY);
     assert_non_null(strstr(fixture_text(f, f->last_call), "n1: job "));
     fixture_launched(f, "n1", (uint32_t)second, 0);
     fixture_batch_ended(f, "n1", (uint32_t)second, 0, 0);
     fixture_gone(f, "n1", (uint32_t)second, 0);
     assert_int_equal(fixture_suspend(f, first, true), 0);
-    assert_int_equal(ordered(f, "n1", first, &stop), 2);
+    assert_int_equal(find_last_order(f, "n1", first, &stop), 2);
     assert_false(stop);
-    assert_int_equal(cpus_used(f, "n1"), 4);
+    assert_int_equal(count_used_cpus(f, "n1"), 4);
     fixture_halted(f, "n1", (uint32_t)first, 1); /* late: the job runs again */
-    assert_int_equal(cpus_used(f, "n1"), 4);
+    assert_int_equal(count_used_cpus(f, "n1"), 4);
     fixture_free(f);
 }
 
-static void clocks_stand_still(void **state)
+static void suspended_time_does_not_count(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -139,7 +139,7 @@ static void clocks_stand_still(void **state)
 }
 
 /* Fractions of seconds do not add up when another machine takes over. */
-static void it_is_stopped_again_and_again(void **state)
+static void repeated_suspends_lose_no_time(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -162,7 +162,7 @@ static void it_is_stopped_again_and_again(void **state)
 }
 
 /* Nor do the fractions of many takeovers. */
-static void many_takeovers_keep_its_time(void **state)
+static void many_takeovers_lose_no_time(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -236,7 +236,7 @@ static void a_user_alone_beside_a_suspended_job(void **state)
 }
 
 /* A lowered limit affects other jobs, not a job that holds its CPUs. */
-static void its_partition_has_a_lower_limit(void **state)
+static void lowered_partition_limit_spares_a_suspended_job(void **state)
 {
     struct fixture *f = make_fixture();
     Pb__PartRecord set = PB__PART_RECORD__INIT;
@@ -252,7 +252,7 @@ static void its_partition_has_a_lower_limit(void **state)
     assert_int_equal(fixture_suspend(f, other, false), 0);
     fixture_halted(f, "n1", (uint32_t)other, 1);
     assert_int_equal(fixture_suspend(f, id, true), 0);
-    assert_int_equal(cpus_used(f, "n1"), 2);
+    assert_int_equal(count_used_cpus(f, "n1"), 2);
     assert_int_equal(fixture_suspend(f, other, true), ERR_NODES_BUSY);
     fixture_free(f);
 }
@@ -266,26 +266,26 @@ static void a_lost_order_is_repeated(void **state)
     assert_int_equal(fixture_suspend(f, id, false), 0);
     fixture_clear(f);
     fixture_pass(f, 6000);
-    assert_int_equal(ordered(f, "n1", id, &stop), 1);
+    assert_int_equal(find_last_order(f, "n1", id, &stop), 1);
     fixture_clear(f);
     fixture_restart(f);
     fixture_pass(f, 6000);
-    assert_int_equal(ordered(f, "n1", id, &stop), 1);
+    assert_int_equal(find_last_order(f, "n1", id, &stop), 1);
     fixture_halted(f, "n1", (uint32_t)id, 1);
     fixture_clear(f);
     fixture_pass(f, 60000);
-    assert_int_equal(ordered(f, "n1", id, &stop), 0);
+    assert_int_equal(find_last_order(f, "n1", id, &stop), 0);
     fixture_restart(f);
-    assert_int_equal(cpus_used(f, "n1"), 0); /* the node's report is stored */
+    assert_int_equal(count_used_cpus(f, "n1"), 0); /* the node's report is stored */
     assert_int_equal(fixture_suspend(f, id, true), 0);
     fixture_clear(f);
     fixture_pass(f, 6000);
-    assert_int_equal(ordered(f, "n1", id, &stop), 2);
+    assert_int_equal(find_last_order(f, "n1", id, &stop), 2);
     assert_false(stop);
     fixture_free(f);
 }
 
-static void it_ends_without_having_its_cores(void **state)
+static void suspended_job_can_be_cancelled_without_its_cores(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -299,7 +299,7 @@ static void it_ends_without_having_its_cores(void **state)
     r.has_requeue = r.requeue = true;
     assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &r), 0);
     fixture_restart(f); /* it is completing, and the other job has the cores */
-    assert_int_equal(cpus_used(f, "n1"), 4);
+    assert_int_equal(count_used_cpus(f, "n1"), 4);
     fixture_register(f, "n1", "i1");
     fixture_gone(f, "n1", (uint32_t)first, 0);
     _cleanup_arena_ struct arena arena;
@@ -323,7 +323,7 @@ static uint64_t request_step(struct fixture *f, uint32_t job, bool immediate)
     return f->last_call;
 }
 
-static size_t steps_of(struct fixture *f, uint32_t job)
+static size_t count_steps(struct fixture *f, uint32_t job)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -361,16 +361,16 @@ static void suspended_job_creates_its_step_when_resumed(void **state)
 {
     struct fixture *f = suspend_before_step();
     (void)state;
-    assert_int_equal(steps_of(f, 1), 0);
+    assert_int_equal(count_steps(f, 1), 0);
     uint64_t call = request_step(f, 1, false), at_once = request_step(f, 1, true);
     fixture_pass(f, 60000);
     assert_int_equal(fixture_code(f, call), -1);
     assert_int_equal(fixture_code(f, at_once), ERR_JOB_SUSPENDED);
-    assert_int_equal(steps_of(f, 1), 0);
+    assert_int_equal(count_steps(f, 1), 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__SUSPENDED);
     assert_int_equal(fixture_suspend(f, 1, true), 0);
     assert_int_equal(fixture_code(f, call), 0);
-    assert_int_equal(steps_of(f, 1), 1);
+    assert_int_equal(count_steps(f, 1), 1);
     fixture_free(f);
 }
 
@@ -386,16 +386,16 @@ static void suspended_job_ends_when_its_srun_never_requests_the_step(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(cores_are_free_when_the_node_says_so),
-        cmocka_unit_test(clocks_stand_still),
-        cmocka_unit_test(it_is_stopped_again_and_again),
-        cmocka_unit_test(many_takeovers_keep_its_time),
+        cmocka_unit_test(invalid_suspends_are_refused),
+        cmocka_unit_test(cores_are_free_after_the_node_confirms),
+        cmocka_unit_test(suspended_time_does_not_count),
+        cmocka_unit_test(repeated_suspends_lose_no_time),
+        cmocka_unit_test(many_takeovers_lose_no_time),
         cmocka_unit_test(a_whole_node_beside_a_suspended_job),
         cmocka_unit_test(a_user_alone_beside_a_suspended_job),
-        cmocka_unit_test(its_partition_has_a_lower_limit),
+        cmocka_unit_test(lowered_partition_limit_spares_a_suspended_job),
         cmocka_unit_test(a_lost_order_is_repeated),
-        cmocka_unit_test(it_ends_without_having_its_cores),
+        cmocka_unit_test(suspended_job_can_be_cancelled_without_its_cores),
         cmocka_unit_test(suspended_job_creates_its_step_when_resumed),
         cmocka_unit_test(suspended_job_ends_when_its_srun_never_requests_the_step),
     };

@@ -34,8 +34,8 @@ static uint32_t start_job(struct fixture *f)
 }
 
 /* Repeats the event with 'seq'; 0: a new event. */
-static uint64_t report(struct fixture *f, const char *node, uint32_t id, bool batch, uint64_t usec,
-                       uint64_t seq)
+static uint64_t report_usage(struct fixture *f, const char *node, uint32_t id, bool batch,
+                             uint64_t usec, uint64_t seq)
 {
     Pb__NodeReport r = PB__NODE_REPORT__INIT;
     Pb__NodeEvent e = PB__NODE_EVENT__INIT, *list = &e;
@@ -64,7 +64,7 @@ static uint64_t report(struct fixture *f, const char *node, uint32_t id, bool ba
     return e.seq;
 }
 
-static const Pb__Usage *job_usage(struct fixture *f, struct arena *arena, uint32_t id)
+static const Pb__Usage *get_job_usage(struct fixture *f, struct arena *arena, uint32_t id)
 {
     return fixture_job(f, arena, id)->live->usage;
 }
@@ -86,24 +86,24 @@ static const Pb__StepRecord *step_record(struct fixture *f, struct arena *arena,
     return NULL;
 }
 
-static void a_repeat_is_not_counted(void **state)
+static void repeated_usage_report_is_not_counted(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = start_job(f);
-    assert_null(job_usage(f, &arena, id));
-    uint64_t seq = report(f, "n2", id, false, 100, 0);
-    report(f, "n2", id, false, 100, seq);
-    assert_int_equal(job_usage(f, &arena, id)->user_usec, 100);
+    assert_null(get_job_usage(f, &arena, id));
+    uint64_t seq = report_usage(f, "n2", id, false, 100, 0);
+    report_usage(f, "n2", id, false, 100, seq);
+    assert_int_equal(get_job_usage(f, &arena, id)->user_usec, 100);
     const Pb__StepRecord *step = step_record(f, &arena, id, 0);
     assert_int_equal(step->usage->user_usec, 100);
     assert_string_equal(step->usage->most[0]->node, "n2");
     fixture_restart(f); /* it was on disk, and a node without an acknowledgement sends it again */
     fixture_register(f, "n1", "i1");
-    report(f, "n2", id, false, 100, seq);
-    assert_int_equal(job_usage(f, &arena, id)->user_usec, 100);
-    assert_int_equal(job_usage(f, &arena, id)->max_rss_kib, 200);
+    report_usage(f, "n2", id, false, 100, seq);
+    assert_int_equal(get_job_usage(f, &arena, id)->user_usec, 100);
+    assert_int_equal(get_job_usage(f, &arena, id)->max_rss_kib, 200);
     fixture_free(f);
 }
 
@@ -114,34 +114,34 @@ static void parts_add_up_when_the_step_is_over_too(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = start_job(f);
-    report(f, "n2", id, false, 100, 0);
+    report_usage(f, "n2", id, false, 100, 0);
     Pb__StepComplete done = PB__STEP_COMPLETE__INIT; /* srun is faster than the other node */
     done.job_id = id;
     control_step_complete(f->control, ++f->last_call, &user, &done);
     fixture_turn(f);
     assert_null(step_record(f, &arena, id, 0));
-    report(f, "n1", id, false, 30, 0);
-    report(f, "n1", id, true, 7, 0);
-    const Pb__Usage *u = job_usage(f, &arena, id);
+    report_usage(f, "n1", id, false, 30, 0);
+    report_usage(f, "n1", id, true, 7, 0);
+    const Pb__Usage *u = get_job_usage(f, &arena, id);
     assert_true(u->user_usec == 137 && u->max_rss_kib == 200 && u->n_most == 0);
     fixture_restart(f);
-    assert_int_equal(job_usage(f, &arena, id)->user_usec, 137);
+    assert_int_equal(get_job_usage(f, &arena, id)->user_usec, 137);
     fixture_free(f);
 }
 
-static void strangers_are_not_counted(void **state)
+static void usage_from_other_nodes_and_jobs_is_ignored(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = start_job(f);
-    report(f, "n9", id, false, 100, 0);
-    report(f, "n1", id + 5, false, 100, 0);
-    assert_null(job_usage(f, &arena, id));
+    report_usage(f, "n9", id, false, 100, 0);
+    report_usage(f, "n1", id + 5, false, 100, 0);
+    assert_null(get_job_usage(f, &arena, id));
     fixture_free(f);
 }
 
-static void the_batch_step_says_where_it_runs(void **state)
+static void batch_step_record_names_its_node(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     _cleanup_arena_ struct arena arena;
@@ -157,10 +157,10 @@ static void the_batch_step_says_where_it_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_repeat_is_not_counted),
+        cmocka_unit_test(repeated_usage_report_is_not_counted),
         cmocka_unit_test(parts_add_up_when_the_step_is_over_too),
-        cmocka_unit_test(strangers_are_not_counted),
-        cmocka_unit_test(the_batch_step_says_where_it_runs),
+        cmocka_unit_test(usage_from_other_nodes_and_jobs_is_ignored),
+        cmocka_unit_test(batch_step_record_names_its_node),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

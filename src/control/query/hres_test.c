@@ -53,7 +53,7 @@ static void register_all(struct fixture *f)
     }
 }
 
-static struct fixture *make(const char *conf)
+static struct fixture *make_fixture(const char *conf)
 {
     struct fixture *f = fixture_new_up(conf, 0);
     register_all(f);
@@ -74,14 +74,14 @@ static int64_t submit_for(struct fixture *f, const struct ask *a, int64_t limit_
 }
 
 /* Returns RUNS, WAITS, or the error code. */
-static int outcome_of(struct fixture *f, int64_t id)
+static int get_outcome(struct fixture *f, int64_t id)
 {
     if (id < 0)
         return (int)id;
     return fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING ? RUNS : WAITS;
 }
 
-static int64_t submit(struct fixture *f, const char *licenses, uint32_t nodes, const char *list)
+static int64_t submit_job(struct fixture *f, const char *licenses, uint32_t nodes, const char *list)
 {
     return submit_for(f, &(struct ask){licenses, nodes, list, RUNS}, 600);
 }
@@ -256,16 +256,16 @@ static const struct row {
      "node[25-32]:2 node[17-32]:2 node[01-32]:2"},
 };
 
-static void the_arithmetic_of_the_sample(void **state)
+static void counts_of_the_sample_file_are_applied(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct fixture *f = make(CONF);
+        struct fixture *f = make_fixture(CONF);
         _cleanup_str_ struct str used = STR_INIT;
         for (size_t k = 0; k < COUNT(rows[i].ask) && rows[i].ask[k].licenses; k++) {
             const struct ask *a = &rows[i].ask[k];
             int64_t id = submit_for(f, a, 600);
-            int outcome = outcome_of(f, id);
+            int outcome = get_outcome(f, id);
             if (outcome != a->outcome)
                 fail_msg("%s: request %zu (%s): %d, not %d", rows[i].id, k + 1, a->licenses,
                          outcome, a->outcome);
@@ -306,10 +306,10 @@ static void zero_and_unlimited_layers(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
-        struct fixture *f = make(v[i].conf);
+        struct fixture *f = make_fixture(v[i].conf);
         for (size_t k = 0; k < COUNT(v[i].ask) && v[i].ask[k].licenses; k++) {
             int64_t id = submit_for(f, &v[i].ask[k], 600);
-            int outcome = outcome_of(f, id);
+            int outcome = get_outcome(f, id);
             if (outcome != v[i].ask[k].outcome)
                 fail_msg("case %zu, request %zu: %d", i, k + 1, outcome);
         }
@@ -318,14 +318,14 @@ static void zero_and_unlimited_layers(void **state)
 }
 
 /* HRES-48: an ended, requeued or cancelled job returns everything; its request is kept. */
-static void use_returns(void **state)
+static void ended_job_returns_its_layers(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "flat:12,natural:100,power:1000", 2, "node[01-02]");
-    int64_t b = submit(f, "flat:12,natural:150", 1, "node01");
+    int64_t a = submit_job(f, "flat:12,natural:100,power:1000", 2, "node[01-02]");
+    int64_t b = submit_job(f, "flat:12,natural:150", 1, "node01");
     assert_int_equal(b, -ERR_LICENSE);
-    b = submit(f, "flat:12,natural:60", 1, "node01");
+    b = submit_job(f, "flat:12,natural:60", 1, "node01");
     assert_runs(f, a);
     assert_waits(f, b);
     fixture_restart(f);
@@ -344,28 +344,29 @@ static void use_returns(void **state)
 
 /* The only node of the layer is busy, other nodes are free: an equal job without the layer starts,
  * and so does a job with another resource. */
-static void who_waits_for_a_layer_stands_in_nobodys_way(void **state)
+static void job_waiting_for_a_layer_delays_no_other_job(void **state)
 {
-    struct fixture *f = make(HEAD "HresConf=x Mode=MODE_2\nHresConf=x Nodes=node01 Count=4\n"
-                                  "HresConf=y Mode=MODE_2\nHresConf=y Nodes=node02 Count=4\n");
+    struct fixture *f =
+        make_fixture(HEAD "HresConf=x Mode=MODE_2\nHresConf=x Nodes=node01 Count=4\n"
+                          "HresConf=y Mode=MODE_2\nHresConf=y Nodes=node02 Count=4\n");
     Pb__JobSpec fill = PB__JOB_SPEC__INIT;
     (void)state;
     fill.req_nodes = (char *)"node01";
     fill.has_exclusive = fill.exclusive = true;
     fill.has_time_limit_sec = true;
     fill.time_limit_sec = 600;
-    int64_t a = fixture_submit(f, &FIXTURE_USER, &fill), b = submit(f, "x:1", 1, NULL);
+    int64_t a = fixture_submit(f, &FIXTURE_USER, &fill), b = submit_job(f, "x:1", 1, NULL);
     assert_runs(f, a);
     assert_int_equal(fixture_state(f, (uint32_t)b), PB__JOB_STATE__PENDING);
-    assert_runs(f, submit(f, NULL, 1, NULL));
-    assert_runs(f, submit(f, "y:1", 1, NULL));
+    assert_runs(f, submit_job(f, NULL, 1, NULL));
+    assert_runs(f, submit_job(f, "y:1", 1, NULL));
     end_script(f, a);
     fixture_gone(f, "node01", (uint32_t)a, 0);
     assert_runs(f, b);
     fixture_free(f);
 }
 
-static void requeue(struct fixture *f, int64_t id)
+static void requeue_job(struct fixture *f, int64_t id)
 {
     Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
     fixture_launched(f, "node01", (uint32_t)id, 0);
@@ -375,16 +376,16 @@ static void requeue(struct fixture *f, int64_t id)
 }
 
 /* HRES-48: a requeued job releases its layers at once, and its request is unchanged. */
-static void requeued_job_gives_back_and_asks_again(void **state)
+static void requeued_job_releases_and_requests_its_layers(void **state)
 {
     static const char all[] = "node[01-08]:12 node[01-16]:12 node[01-32]:12";
-    struct fixture *f = make("SchedulerParameters=requeue_delay=0\n" CONF);
+    struct fixture *f = make_fixture("SchedulerParameters=requeue_delay=0\n" CONF);
     (void)state;
-    int64_t a = submit(f, "flat:12,natural:100", 1, "node01");
-    requeue(f, a);
+    int64_t a = submit_job(f, "flat:12,natural:100", 1, "node01");
+    requeue_job(f, a);
     assert_used(f, "flat", "");
     assert_used(f, "natural", "");
-    int64_t b = submit(f, "flat:12", 1, "node01");
+    int64_t b = submit_job(f, "flat:12", 1, "node01");
     assert_runs(f, b);
     fixture_gone(f, "node01", (uint32_t)a, 0);
     fixture_pass(f, 1000);
@@ -400,13 +401,14 @@ static void requeued_job_gives_back_and_asks_again(void **state)
 }
 
 /* HRES-22: the paying layer stays with the job, whatever becomes free later. */
-static void payer_stays_across_restart_and_reconfigure(void **state)
+static void paying_layer_is_kept_across_restart_and_reconfigure(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "natural:100", 1, "node01"), b = submit(f, "natural:10", 1, "node02");
+    int64_t a = submit_job(f, "natural:100", 1, "node01"),
+            b = submit_job(f, "natural:10", 1, "node02");
     assert_used(f, "natural", "node[01-16]:100 node[01-32]:10");
     assert_string_equal(fixture_job(f, &arena, (uint32_t)b)->live->licenses_alloc,
                         "natural(node[01-32]):10");
@@ -425,18 +427,18 @@ static void payer_stays_across_restart_and_reconfigure(void **state)
 
 /* HRES-11, HRES-15: another file. Counts below the use end no job and start no job; an impossible
  * request waits. */
-static void counts_of_another_file(void **state)
+static void counts_follow_a_changed_file(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "power:full_gpu_node", 16, "node[01-16]");
-    int64_t b = submit(f, "power:full_gpu_node", 32, NULL);
+    int64_t a = submit_job(f, "power:full_gpu_node", 16, "node[01-16]");
+    int64_t b = submit_job(f, "power:full_gpu_node", 32, NULL);
     assert_runs(f, a);
     assert_waits(f, b);
     fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3 Variables=full_gpu_node:2000\n"
                                 "HresConf=power Nodes=node[01-32] Count=3000\n");
     assert_used(f, "power", "node[01-32]:32000");
-    int64_t c = submit(f, "power:1", 1, NULL);
+    int64_t c = submit_job(f, "power:1", 1, NULL);
     assert_waits(f, c);
     fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3\n"
                                 "HresConf=power Nodes=node[01-32] Count=300000\n");
@@ -471,9 +473,9 @@ static void job_without_layers_holds_nothing(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "flat:2", 1, "node01");
+    int64_t a = submit_job(f, "flat:2", 1, "node01");
     assert_string_equal(find_held(f, a, &arena),
                         "flat(node[01-08]):2,flat(node[01-16]):2,flat(node[01-32]):2");
     fixture_reconfigure(f, HEAD "HresConf=flat Mode=MODE_2\nHresConf=flat Nodes=node09 Count=3\n");
@@ -492,14 +494,14 @@ static void job_without_layers_holds_nothing(void **state)
 /* HRES-48: a requeued job requests the present values of its variables. */
 static void requeued_job_reads_its_variables_again(void **state)
 {
-    struct fixture *f = make("SchedulerParameters=requeue_delay=0\n" CONF);
+    struct fixture *f = make_fixture("SchedulerParameters=requeue_delay=0\n" CONF);
     (void)state;
-    int64_t a = submit(f, "power:full_gpu_node", 1, "node01");
+    int64_t a = submit_job(f, "power:full_gpu_node", 1, "node01");
     fixture_reconfigure(f, HEAD "SchedulerParameters=requeue_delay=0\n"
                                 "HresConf=power Mode=MODE_3 Variables=full_gpu_node:9000\n"
                                 "HresConf=power Nodes=node[01-32] Count=300000\n");
     assert_used(f, "power", "node[01-32]:2000");
-    requeue(f, a);
+    requeue_job(f, a);
     fixture_gone(f, "node01", (uint32_t)a, 0);
     fixture_pass(f, 1000);
     assert_runs(f, a);
@@ -521,18 +523,18 @@ static int set_count(struct fixture *f, const char *name, const char *nodes, int
 
 /* Runtime changes of counts: counts below the use end no job and start no job; changes survive a
  * restart and a reconfiguration, until the file's count is edited. */
-static void counts_change_live(void **state)
+static void counts_are_changed_while_jobs_run(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "flat:12", 1, "node01");
+    int64_t a = submit_job(f, "flat:12", 1, "node01");
     assert_int_equal(set_count(f, "flat", "node[02-03]", 5), ERR_LICENSE);
     assert_int_equal(set_count(f, "flat", "node[01-08]", 5), 0);
     assert_int_equal(set_count(f, "flat", "node[01-32]", 10), 0);
     assert_int_equal(set_count(f, "flat", "node[07-10]", 10), ERR_LICENSE);
     assert_int_equal(set_count(f, "other", "node01", 10), ERR_LICENSE);
     assert_runs(f, a);
-    int64_t b = submit(f, "flat:1", 1, "node20");
+    int64_t b = submit_job(f, "flat:1", 1, "node20");
     assert_waits(f, b);
     fixture_restart(f);
     register_all(f);
@@ -540,14 +542,14 @@ static void counts_change_live(void **state)
     assert_waits(f, b);
     fixture_reconfigure(f, CONF);
     assert_waits(f, b);
-    assert_int_equal(submit(f, "flat:6", 1, "node01"), -ERR_LICENSE); /* 5 of node[01-08] */
+    assert_int_equal(submit_job(f, "flat:6", 1, "node01"), -ERR_LICENSE); /* 5 of node[01-08] */
     assert_int_equal(set_count(f, "flat", "node[01-32]", 13), 0);
     assert_runs(f, b);
     /* Back to the count of the file. */
     assert_int_equal(set_count(f, "flat", "node[01-08]", INT64_MIN), 0);
     fixture_reconfigure(f, HEAD NATURAL POWER "HresConf=flat Mode=MODE_2\n"
                                               "HresConf=flat Nodes=node[01-32] Count=30\n");
-    assert_runs(f, submit(f, "flat:17", 1, "node20")); /* not 13 */
+    assert_runs(f, submit_job(f, "flat:17", 1, "node20")); /* not 13 */
     assert_int_equal(set_count(f, "power", "node[01-32]", -1), 0);
     fixture_restart(f);
     register_all(f);
@@ -570,9 +572,9 @@ static void large_request_has_a_planned_start(void **state)
     for (size_t i = 0; i < COUNT(v); i++) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        struct fixture *f = make(v[i].conf);
-        int64_t a = submit(f, v[i].half, 1, "node01");
-        int64_t all = submit(f, v[i].all, 1, "node02");
+        struct fixture *f = make_fixture(v[i].conf);
+        int64_t a = submit_job(f, v[i].half, 1, "node01");
+        int64_t all = submit_job(f, v[i].all, 1, "node02");
         assert_runs(f, a);
         assert_waits(f, all);
         fixture_pass(f, 31000);
@@ -592,7 +594,7 @@ static void large_request_has_a_planned_start(void **state)
 static void arrays_and_devices_of_a_job(void **state)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
     s.licenses = (char *)"power:10000";
     s.req_nodes = (char *)"node[01-02]";
@@ -601,12 +603,12 @@ static void arrays_and_devices_of_a_job(void **state)
     fixture_turn(f);
     assert_used(f, "power", "node[01-08]:20000 node[01-16]:20000 node[01-32]:20000");
     fixture_free(f);
-    f = make("GresTypes=gpu\nNodeName=node[01-32] CPUs=8 RealMemory=4000 Gres=gpu:2\n"
-             "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n"
-             "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
-             "HresConf=power Mode=MODE_3\nHresConf=power Nodes=node[01-32] Count=30\n"
-             "HresConf=power Nodes=node[01-16] Count=10\n"
-             "HresConf=power Nodes=node[17-32] Count=100\n");
+    f = make_fixture("GresTypes=gpu\nNodeName=node[01-32] CPUs=8 RealMemory=4000 Gres=gpu:2\n"
+                     "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n"
+                     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+                     "HresConf=power Mode=MODE_3\nHresConf=power Nodes=node[01-32] Count=30\n"
+                     "HresConf=power Nodes=node[01-16] Count=10\n"
+                     "HresConf=power Nodes=node[17-32] Count=100\n");
     s.licenses = (char *)"power:10";
     s.req_nodes = s.array_inx = NULL;
     s.tres_per_job = (char *)"gpu:6";
@@ -633,19 +635,19 @@ struct tree {
     uint32_t nodes[7], count[7]; /* all, halves, quarters; bit i: node i + 1 */
 };
 
-static uint32_t roll(uint64_t *seed, uint32_t below)
+static uint32_t draw_number(uint64_t *seed, uint32_t below)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
     return (uint32_t)(*seed >> 33) % below;
 }
 
 /* Any two nodes share a quarter. */
-static void roll_tree(uint64_t *seed, struct tree *t)
+static void draw_tree(uint64_t *seed, struct tree *t)
 {
     uint32_t order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     *t = (struct tree){0};
     for (uint32_t i = 8; i-- > 1;) {
-        uint32_t k = roll(seed, i + 1), other = order[k];
+        uint32_t k = draw_number(seed, i + 1), other = order[k];
         order[k] = order[i];
         order[i] = other;
     }
@@ -655,7 +657,9 @@ static void roll_tree(uint64_t *seed, struct tree *t)
         t->nodes[3 + i / 2] |= 1U << order[i];
     }
     for (uint32_t i = 0; i < 7; i++)
-        t->count[i] = i == 0 ? 3 + roll(seed, 6) : i < 3 ? 1 + roll(seed, 4) : roll(seed, 3);
+        t->count[i] = i == 0  ? 3 + draw_number(seed, 6)
+                      : i < 3 ? 1 + draw_number(seed, 4)
+                              : draw_number(seed, 3);
 }
 
 static void put_tree(struct str *conf, const char *name, const struct tree *t)
@@ -713,7 +717,7 @@ static unsigned compare_placements(const struct tree *t, size_t trees, unsigned 
         fixture_register(f, name, "i1");
     }
     for (uint32_t n = 1; n <= 8; n++) {
-        int64_t id = submit(f, asks[trees], n, NULL);
+        int64_t id = submit_job(f, asks[trees], n, NULL);
         bool runs = id > 0 && fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING;
         bool can = can_be_placed(t, trees, n);
         if (runs && !can)
@@ -729,7 +733,7 @@ static unsigned compare_placements(const struct tree *t, size_t trees, unsigned 
 
 /* HRES-40, HRES-41: arbitrary groups of nodes. One resource per node, and several with different
  * groups, find nodes whenever some exist, and start nothing that does not fit. */
-static void placements_are_those_of_exhaustive_search(void **state)
+static void placements_agree_with_exhaustive_search(void **state)
 {
     uint64_t seed = 40;
     (void)state;
@@ -738,7 +742,7 @@ static void placements_are_those_of_exhaustive_search(void **state)
         for (int i = 0; i < 60; i++) {
             struct tree t[3];
             for (size_t k = 0; k < trees; k++)
-                roll_tree(&seed, &t[k]);
+                draw_tree(&seed, &t[k]);
             missed += compare_placements(t, trees, &possible);
         }
         print_message("%zu resources per node: of %u requests that fit, %u wait\n", trees, possible,
@@ -761,9 +765,10 @@ static int update_licenses(struct fixture *f, int64_t id, const char *licenses)
 /* scontrol update job Licenses= of a running job, on its nodes. */
 static void layers_of_a_running_job_change(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "natural:60", 1, "node01"), b = submit(f, "natural:50", 1, "node02");
+    int64_t a = submit_job(f, "natural:60", 1, "node01"),
+            b = submit_job(f, "natural:50", 1, "node02");
     assert_used(f, "natural", "node[01-16]:60 node[01-32]:50");
     assert_int_equal(update_licenses(f, b, "natural:40"), 0); /* it stays in its layer */
     assert_used(f, "natural", "node[01-16]:60 node[01-32]:40");
@@ -791,9 +796,9 @@ static void layers_of_a_running_job_change(void **state)
 /* A rejected change leaves a job the value that a variable had at its start. */
 static void refused_change_of_licenses_changes_nothing(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     (void)state;
-    int64_t a = submit(f, "power:full_node", 1, "node01");
+    int64_t a = submit_job(f, "power:full_node", 1, "node01");
     assert_int_equal(update_licenses(f, a, "power:90000"), ERR_LICENSE);
     assert_int_equal(update_licenses(f, a, "power:none"), ERR_LICENSE);
     fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3 Variables=full_node:7\n"
@@ -807,15 +812,16 @@ static void refused_change_of_licenses_changes_nothing(void **state)
 /* slurm.conf(5), reclaim_licenses: layers are reclaimed, too, from the layers with a shortage. */
 static void layers_are_reclaimed(void **state)
 {
-    struct fixture *f = make("NodeName=node[01-32] CPUs=8 RealMemory=4000\nSlurmdTimeout=0\n"
-                             "PartitionName=a Nodes=ALL Default=YES\n"
-                             "PartitionName=top Nodes=node[01-16] PriorityTier=2\n"
-                             "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
-                             "PreemptParameters=reclaim_licenses\n" FLAT);
+    struct fixture *f =
+        make_fixture("NodeName=node[01-32] CPUs=8 RealMemory=4000\nSlurmdTimeout=0\n"
+                     "PartitionName=a Nodes=ALL Default=YES\n"
+                     "PartitionName=top Nodes=node[01-16] PriorityTier=2\n"
+                     "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+                     "PreemptParameters=reclaim_licenses\n" FLAT);
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     (void)state;
-    int64_t a = submit(f, "flat:12", 1, "node01"), b = submit(f, "flat:4", 1, "node09");
-    int64_t c = submit(f, "flat:1", 1, "node17");
+    int64_t a = submit_job(f, "flat:12", 1, "node01"), b = submit_job(f, "flat:4", 1, "node09");
+    int64_t c = submit_job(f, "flat:1", 1, "node17");
     s.licenses = (char *)"flat:9";
     s.partition = (char *)"top";
     s.req_nodes = (char *)"node02";
@@ -848,9 +854,9 @@ static int set_licenses(struct fixture *f, int64_t id, const char *offset, const
 
 /* One component of a heterogeneous job uses layers, possibly as an alternative; also when its
  * licences are changed while it waits or runs. */
-static void components_keep_to_one_with_layers(void **state)
+static void only_one_component_may_use_layers(void **state)
 {
-    struct fixture *f = make(SET_LICENSES CONF);
+    struct fixture *f = make_fixture(SET_LICENSES CONF);
     Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
     (void)state;
     specs[0].has_hold = specs[0].hold = specs[1].has_hold = specs[1].hold = true;
@@ -881,7 +887,7 @@ static void components_keep_to_one_with_layers(void **state)
  * start could count both. */
 static void set_waits_when_its_licenses_get_layers(void **state)
 {
-    struct fixture *f = make(SET_LICENSES HEAD);
+    struct fixture *f = make_fixture(SET_LICENSES HEAD);
     Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
     Pb__JobUpdate release = PB__JOB_UPDATE__INIT;
     (void)state;
@@ -904,24 +910,24 @@ static void set_waits_when_its_licenses_get_layers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_arithmetic_of_the_sample),
+        cmocka_unit_test(counts_of_the_sample_file_are_applied),
         cmocka_unit_test(zero_and_unlimited_layers),
-        cmocka_unit_test(use_returns),
-        cmocka_unit_test(who_waits_for_a_layer_stands_in_nobodys_way),
-        cmocka_unit_test(requeued_job_gives_back_and_asks_again),
-        cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
-        cmocka_unit_test(counts_of_another_file),
+        cmocka_unit_test(ended_job_returns_its_layers),
+        cmocka_unit_test(job_waiting_for_a_layer_delays_no_other_job),
+        cmocka_unit_test(requeued_job_releases_and_requests_its_layers),
+        cmocka_unit_test(paying_layer_is_kept_across_restart_and_reconfigure),
+        cmocka_unit_test(counts_follow_a_changed_file),
         cmocka_unit_test(job_without_layers_holds_nothing),
         cmocka_unit_test(requeued_job_reads_its_variables_again),
-        cmocka_unit_test(counts_change_live),
-        cmocka_unit_test(components_keep_to_one_with_layers),
+        cmocka_unit_test(counts_are_changed_while_jobs_run),
+        cmocka_unit_test(only_one_component_may_use_layers),
         cmocka_unit_test(set_waits_when_its_licenses_get_layers),
         cmocka_unit_test(large_request_has_a_planned_start),
         cmocka_unit_test(arrays_and_devices_of_a_job),
         cmocka_unit_test(layers_of_a_running_job_change),
         cmocka_unit_test(refused_change_of_licenses_changes_nothing),
         cmocka_unit_test(layers_are_reclaimed),
-        cmocka_unit_test(placements_are_those_of_exhaustive_search),
+        cmocka_unit_test(placements_agree_with_exhaustive_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 4);
 }
 
-static Pb__JobSpec wanting(const char *licenses, int64_t limit_sec)
+static Pb__JobSpec make_spec(const char *licenses, int64_t limit_sec)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.licenses = (char *)licenses;
@@ -25,13 +25,13 @@ static Pb__JobSpec wanting(const char *licenses, int64_t limit_sec)
     return s;
 }
 
-static int64_t submit(struct fixture *f, const char *licenses, int64_t limit_sec)
+static int64_t submit_job(struct fixture *f, const char *licenses, int64_t limit_sec)
 {
-    Pb__JobSpec s = wanting(licenses, limit_sec);
+    Pb__JobSpec s = make_spec(licenses, limit_sec);
     return fixture_submit(f, &FIXTURE_USER, &s);
 }
 
-static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t id)
+static const Pb__JobLive *get_live(struct fixture *f, struct arena *arena, int64_t id)
 {
     return fixture_job(f, arena, (uint32_t)id)->live;
 }
@@ -40,8 +40,8 @@ static void assert_waits(struct fixture *f, int64_t id, const char *reason)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
-    assert_string_equal(live(f, &arena, id)->reason, reason);
+    assert_int_equal(get_live(f, &arena, id)->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(get_live(f, &arena, id)->reason, reason);
 }
 
 static void assert_runs(struct fixture *f, int64_t id)
@@ -50,12 +50,12 @@ static void assert_runs(struct fixture *f, int64_t id)
 }
 
 /* Without the word of its nodes: they are not clean yet. */
-static void script_ends(struct fixture *f, int64_t id)
+static void end_script(struct fixture *f, int64_t id)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    fixture_launched(f, live(f, &arena, id)->nodes, (uint32_t)id, 0);
-    fixture_batch_ended(f, live(f, &arena, id)->nodes, (uint32_t)id, 0, 0);
+    fixture_launched(f, get_live(f, &arena, id)->nodes, (uint32_t)id, 0);
+    fixture_batch_ended(f, get_live(f, &arena, id)->nodes, (uint32_t)id, 0, 0);
 }
 
 static void assert_used(struct fixture *f, uint64_t lic, uint64_t one)
@@ -80,28 +80,28 @@ static void assert_used(struct fixture *f, uint64_t lic, uint64_t one)
     fail_msg("no reply");
 }
 
-static void what_there_never_is_is_refused(void **state)
+static void unavailable_licences_are_refused(void **state)
 {
     static const char *const bad[] = {"lic:5", "other",     "lic:0",       "lic:3,lic:2",
                                       "one:2", "lic|other", "lic:5|one:2", "lic,one|lic"};
     struct fixture *f = make_fixture();
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(submit(f, bad[i], 60), -ERR_LICENSE);
+        assert_int_equal(submit_job(f, bad[i], 60), -ERR_LICENSE);
     assert_used(f, 0, 0);
     fixture_free(f);
 }
 
-static void who_finds_none_waits_and_holds_up_nobody(void **state)
+static void job_waiting_for_licences_delays_no_other_job(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "lic:3,one", 60), b = submit(f, "lic:2", 60);
+    int64_t a = submit_job(f, "lic:3,one", 60), b = submit_job(f, "lic:2", 60);
     assert_runs(f, a);
     assert_waits(f, b, "Licenses");
-    assert_runs(f, submit(f, NULL, 60));
+    assert_runs(f, submit_job(f, NULL, 60));
     assert_used(f, 3, 1);
-    script_ends(f, a); /* its node is not clean yet */
+    end_script(f, a); /* its node is not clean yet */
     assert_runs(f, b);
     assert_used(f, 2, 0);
     fixture_restart(f);
@@ -109,32 +109,32 @@ static void who_finds_none_waits_and_holds_up_nobody(void **state)
     fixture_free(f);
 }
 
-static void who_needs_many_is_not_passed_by(void **state)
+static void job_needing_many_licences_is_not_overtaken(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
-    int64_t a = submit(f, "lic:2", 600), all = submit(f, "lic:4", 60);
+    int64_t a = submit_job(f, "lic:2", 600), all = submit_job(f, "lic:4", 60);
     assert_waits(f, all, "Licenses");
-    assert_int_equal(live(f, &arena, all)->start_at, f->wall_ms / 1000 + 600);
-    int64_t longer = submit(f, "lic:1", 700), shorter = submit(f, "lic:1", 500);
+    assert_int_equal(get_live(f, &arena, all)->start_at, f->wall_ms / 1000 + 600);
+    int64_t longer = submit_job(f, "lic:1", 700), shorter = submit_job(f, "lic:1", 500);
     assert_waits(f, longer, "Licenses"); /* it would keep one beyond then */
     assert_runs(f, shorter);
     assert_used(f, 3, 0);
-    script_ends(f, shorter);
-    script_ends(f, a);
+    end_script(f, shorter);
+    end_script(f, a);
     assert_runs(f, all);
     assert_waits(f, longer, "Licenses");
     fixture_free(f);
 }
 
 /* Its licences are reserved while it waits for nodes: no other job takes them. */
-static void who_waits_for_nodes_keeps_a_claim(void **state)
+static void job_waiting_for_nodes_reserves_its_licences(void **state)
 {
     struct fixture *f = make_fixture();
-    Pb__JobSpec fill = wanting(NULL, 600), big = wanting("lic:4", 60),
-                late = wanting("lic:1", 6000), soon = wanting("lic:1", 300);
+    Pb__JobSpec fill = make_spec(NULL, 600), big = make_spec("lic:4", 60),
+                late = make_spec("lic:1", 6000), soon = make_spec("lic:1", 300);
     (void)state;
     fill.has_min_nodes = fill.has_exclusive = fill.exclusive = true;
     fill.min_nodes = 3;
@@ -148,15 +148,15 @@ static void who_waits_for_nodes_keeps_a_claim(void **state)
     fixture_free(f);
 }
 
-static void a_reconfiguration_changes_how_many(void **state)
+static void reconfiguration_changes_licence_counts(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "lic:3", 60), b = submit(f, "lic:2", 60);
+    int64_t a = submit_job(f, "lic:3", 60), b = submit_job(f, "lic:2", 60);
     assert_waits(f, b, "Licenses");
     fixture_reconfigure(f, NODES "Licenses=lic:5\n");
     assert_runs(f, b);
-    int64_t c = submit(f, "lic:1", 60);
+    int64_t c = submit_job(f, "lic:1", 60);
     fixture_reconfigure(f, NODES "Licenses=lic:2\n"); /* more are in use than there are */
     assert_runs(f, a);
     assert_waits(f, c, "Licenses");
@@ -167,13 +167,13 @@ static void a_reconfiguration_changes_how_many(void **state)
     fixture_free(f);
 }
 
-static void a_pending_job_may_ask_for_others(void **state)
+static void licences_of_a_pending_job_are_changed(void **state)
 {
     struct fixture *f = make_fixture();
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     (void)state;
-    int64_t a = submit(f, "lic:4", 60), b = submit(f, "lic:4", 60);
+    int64_t a = submit_job(f, "lic:4", 60), b = submit_job(f, "lic:4", 60);
     r.job_id = (uint32_t)b;
     r.set = &set;
     set.licenses = (char *)"other";
@@ -192,24 +192,24 @@ static void assert_has(struct fixture *f, int64_t id, const char *licenses)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_runs(f, id);
-    assert_string_equal(live(f, &arena, id)->licenses_alloc, licenses);
+    assert_string_equal(get_live(f, &arena, id)->licenses_alloc, licenses);
 }
 
 /* In the order in which they are named. What a job has is known after a restart and with another
  * configuration, and it has nothing else. */
-static void one_of_several_is_enough(void **state)
+static void one_licence_alternative_is_enough(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "one|lic:3", 600), b = submit(f, "one|lic:3", 600),
-            c = submit(f, "one|lic:3", 600);
+    int64_t a = submit_job(f, "one|lic:3", 600), b = submit_job(f, "one|lic:3", 600),
+            c = submit_job(f, "one|lic:3", 600);
     assert_has(f, a, "one:1");
     assert_has(f, b, "lic:3");
     assert_waits(f, c, "Licenses");
     assert_used(f, 3, 1);
-    script_ends(f, a);
+    end_script(f, a);
     assert_has(f, c, "one:1");
-    int64_t d = submit(f, "lic:9|lic:1", 60); /* the first is more than there ever are */
+    int64_t d = submit_job(f, "lic:9|lic:1", 60); /* the first is more than there ever are */
     assert_has(f, d, "lic:1");
     fixture_reconfigure(f, CONF "KillWait=40\n");
     assert_has(f, b, "lic:3");
@@ -217,36 +217,37 @@ static void one_of_several_is_enough(void **state)
     fixture_restart(f);
     assert_used(f, 4, 1);
     assert_has(f, c, "one:1");
-    script_ends(f, b);
+    end_script(f, b);
     assert_used(f, 1, 1);
     fixture_free(f);
 }
 
 /* The start that is told is that of the alternative which is free first, and others keep off it. */
-static void who_waits_claims_what_is_free_first(void **state)
+static void pending_job_reserves_the_earliest_alternative(void **state)
 {
     struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
-    int64_t a = submit(f, "lic:4", 600), b = submit(f, "one", 300), c = submit(f, "lic:4|one", 60);
+    int64_t a = submit_job(f, "lic:4", 600), b = submit_job(f, "one", 300),
+            c = submit_job(f, "lic:4|one", 60);
     assert_runs(f, a);
     assert_runs(f, b);
     assert_waits(f, c, "Licenses");
-    assert_int_equal(live(f, &arena, c)->start_at, f->wall_ms / 1000 + 300);
-    assert_waits(f, submit(f, "one", 60), "Licenses"); /* behind it */
-    script_ends(f, a);
+    assert_int_equal(get_live(f, &arena, c)->start_at, f->wall_ms / 1000 + 300);
+    assert_waits(f, submit_job(f, "one", 60), "Licenses"); /* behind it */
+    end_script(f, a);
     assert_has(f, c, "lic:4"); /* earlier than predicted */
     fixture_free(f);
 }
 
-static void a_requeued_job_chooses_anew(void **state)
+static void requeued_job_chooses_its_alternative_again(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "one", 60), b = submit(f, "one|lic", 60);
+    int64_t a = submit_job(f, "one", 60), b = submit_job(f, "one|lic", 60);
     assert_has(f, b, "lic:1");
-    script_ends(f, a);
+    end_script(f, a);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = (uint32_t)b;
     r.has_requeue = r.requeue = true;
@@ -258,10 +259,10 @@ static void a_requeued_job_chooses_anew(void **state)
 }
 
 /* Each element of an array by itself. */
-static void elements_choose_each_for_itself(void **state)
+static void each_array_element_chooses_its_alternative(void **state)
 {
     struct fixture *f = make_fixture();
-    Pb__JobSpec s = wanting("one|lic:2", 60);
+    Pb__JobSpec s = make_spec("one|lic:2", 60);
     (void)state;
     s.array_inx = (char *)"0-4";
     assert_true(fixture_submit(f, &FIXTURE_USER, &s) > 0);
@@ -269,7 +270,8 @@ static void elements_choose_each_for_itself(void **state)
     fixture_free(f);
 }
 
-static int update(struct fixture *f, const struct caller *who, int64_t id, const char *licenses)
+static int update_licenses(struct fixture *f, const struct caller *who, int64_t id,
+                           const char *licenses)
 {
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
@@ -284,34 +286,36 @@ static void an_operator_changes_the_licenses_of_a_running_job(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "lic:2", 600), b = submit(f, "lic:1", 600), bare = submit(f, NULL, 600);
-    assert_int_equal(update(f, &FIXTURE_USER, a, "lic:1"), ERR_NOT_PENDING);
-    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:4"), ERR_LICENSE); /* b has one */
-    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:3,other"), ERR_LICENSE);
+    int64_t a = submit_job(f, "lic:2", 600), b = submit_job(f, "lic:1", 600),
+            bare = submit_job(f, NULL, 600);
+    assert_int_equal(update_licenses(f, &FIXTURE_USER, a, "lic:1"), ERR_NOT_PENDING);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, a, "lic:4"), ERR_LICENSE); /* b has one */
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, a, "lic:3,other"), ERR_LICENSE);
     assert_used(f, 3, 0);
-    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:3,one"), 0);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, a, "lic:3,one"), 0);
     assert_used(f, 4, 1);
-    assert_int_equal(update(f, &FIXTURE_ROOT, bare, "lic"), ERR_LICENSE);
-    assert_int_equal(update(f, &FIXTURE_ROOT, b, ""), 0);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, bare, "lic"), ERR_LICENSE);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, b, ""), 0);
     assert_used(f, 3, 1);
-    assert_int_equal(update(f, &FIXTURE_ROOT, bare, "one|lic"), 0); /* the first that is free */
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, bare, "one|lic"),
+                     0); /* the first that is free */
     assert_has(f, bare, "lic:1");
     fixture_restart(f);
     assert_has(f, bare, "lic:1");
     assert_used(f, 4, 1);
-    script_ends(f, a);
+    end_script(f, a);
     assert_used(f, 1, 0);
     fixture_free(f);
 }
 
 /* What running jobs give up is there for those that wait. */
-static void licenses_given_up_start_who_waits(void **state)
+static void released_licences_start_pending_jobs(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "lic:4", 600), b = submit(f, "lic:2", 60);
+    int64_t a = submit_job(f, "lic:4", 600), b = submit_job(f, "lic:2", 60);
     assert_waits(f, b, "Licenses");
-    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:2"), 0);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, a, "lic:2"), 0);
     fixture_turn(f);
     assert_runs(f, b);
     assert_used(f, 4, 0);
@@ -319,14 +323,14 @@ static void licenses_given_up_start_who_waits(void **state)
 }
 
 /* With fewer than are in use after a reconfiguration, a job may still have less. */
-static void less_than_before_is_always_possible(void **state)
+static void licences_can_always_be_reduced(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
-    int64_t a = submit(f, "lic:4", 600);
+    int64_t a = submit_job(f, "lic:4", 600);
     fixture_reconfigure(f, NODES "Licenses=lic:1,one\n");
-    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:3"), 0);
-    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:4"), ERR_LICENSE);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, a, "lic:3"), 0);
+    assert_int_equal(update_licenses(f, &FIXTURE_ROOT, a, "lic:4"), ERR_LICENSE);
     fixture_free(f);
 }
 
@@ -340,7 +344,7 @@ static void less_than_before_is_always_possible(void **state)
 static int64_t submit_in(struct fixture *f, const char *part, const char *licenses,
                          const char *node)
 {
-    Pb__JobSpec s = wanting(licenses, 600);
+    Pb__JobSpec s = make_spec(licenses, 600);
     s.partition = (char *)part;
     s.req_nodes = (char *)node;
     return fixture_submit(f, &FIXTURE_USER, &s);
@@ -414,20 +418,20 @@ static void licences_are_listed_by_name(void **state)
 }
 
 /* As in Slurm. A job that has run shows None. */
-static void cancelled_job_keeps_the_reason_that_it_waited_for(void **state)
+static void cancelled_job_keeps_its_pending_reason(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     (void)state;
     arena_init(&arena, 0);
-    int64_t runs = submit(f, "lic:4", 600), waits = submit(f, "lic:1", 600);
+    int64_t runs = submit_job(f, "lic:4", 600), waits = submit_job(f, "lic:1", 600);
     assert_waits(f, waits, "Licenses");
     assert_int_equal(fixture_cancel(f, &user, waits, NULL, 0), 0);
-    assert_int_equal(live(f, &arena, waits)->state, PB__JOB_STATE__CANCELLED);
-    assert_string_equal(live(f, &arena, waits)->reason, "Licenses");
+    assert_int_equal(get_live(f, &arena, waits)->state, PB__JOB_STATE__CANCELLED);
+    assert_string_equal(get_live(f, &arena, waits)->reason, "Licenses");
     assert_int_equal(fixture_cancel(f, &user, runs, NULL, 0), 0);
-    assert_null(live(f, &arena, runs)->reason);
+    assert_null(get_live(f, &arena, runs)->reason);
     fixture_free(f);
 }
 
@@ -435,20 +439,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(licences_are_listed_by_name),
-        cmocka_unit_test(cancelled_job_keeps_the_reason_that_it_waited_for),
-        cmocka_unit_test(what_there_never_is_is_refused),
-        cmocka_unit_test(who_finds_none_waits_and_holds_up_nobody),
-        cmocka_unit_test(who_needs_many_is_not_passed_by),
-        cmocka_unit_test(who_waits_for_nodes_keeps_a_claim),
-        cmocka_unit_test(a_reconfiguration_changes_how_many),
-        cmocka_unit_test(a_pending_job_may_ask_for_others),
-        cmocka_unit_test(one_of_several_is_enough),
-        cmocka_unit_test(who_waits_claims_what_is_free_first),
-        cmocka_unit_test(a_requeued_job_chooses_anew),
-        cmocka_unit_test(elements_choose_each_for_itself),
+        cmocka_unit_test(cancelled_job_keeps_its_pending_reason),
+        cmocka_unit_test(unavailable_licences_are_refused),
+        cmocka_unit_test(job_waiting_for_licences_delays_no_other_job),
+        cmocka_unit_test(job_needing_many_licences_is_not_overtaken),
+        cmocka_unit_test(job_waiting_for_nodes_reserves_its_licences),
+        cmocka_unit_test(reconfiguration_changes_licence_counts),
+        cmocka_unit_test(licences_of_a_pending_job_are_changed),
+        cmocka_unit_test(one_licence_alternative_is_enough),
+        cmocka_unit_test(pending_job_reserves_the_earliest_alternative),
+        cmocka_unit_test(requeued_job_chooses_its_alternative_again),
+        cmocka_unit_test(each_array_element_chooses_its_alternative),
         cmocka_unit_test(an_operator_changes_the_licenses_of_a_running_job),
-        cmocka_unit_test(licenses_given_up_start_who_waits),
-        cmocka_unit_test(less_than_before_is_always_possible),
+        cmocka_unit_test(released_licences_start_pending_jobs),
+        cmocka_unit_test(licences_can_always_be_reduced),
         cmocka_unit_test(licenses_are_reclaimed_where_that_is_configured),
         cmocka_unit_test(licenses_are_not_reclaimed_otherwise),
         cmocka_unit_test(some_licenses_cannot_be_reclaimed),

@@ -9,8 +9,8 @@
     "NodeName=n[1-6] CPUs=4\nNodeName=m1 CPUs=4\nPartitionName=a Nodes=n[1-3]\n"                   \
     "PartitionName=b Nodes=n[3-4],m1\n"
 
-static const Pb__NodeList *list(struct fixture *f, const Pb__NodeFilter *filter,
-                                struct arena *arena)
+static const Pb__NodeList *list_nodes(struct fixture *f, const Pb__NodeFilter *filter,
+                                      struct arena *arena)
 {
     struct caller root = FIXTURE_ROOT;
     struct str out = STR_INIT;
@@ -24,7 +24,7 @@ static const Pb__NodeList *list(struct fixture *f, const Pb__NodeFilter *filter,
     return l;
 }
 
-static void expect(struct fixture *f, const char *nodes, const char *parts, const char *names)
+static void expect_names(struct fixture *f, const char *nodes, const char *parts, const char *names)
 {
     _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str got = STR_INIT;
@@ -34,7 +34,7 @@ static void expect(struct fixture *f, const char *nodes, const char *parts, cons
     filter.nodes = (char *)nodes;
     filter.partition = words;
     filter.n_partition = parts ? 2 : 0;
-    const Pb__NodeList *l = list(f, &filter, &arena);
+    const Pb__NodeList *l = list_nodes(f, &filter, &arena);
     for (size_t i = 0; i < l->n_nodes; i++) {
         str_printf(&got, "%s%s", i ? " " : "", l->nodes[i]->name);
         /* Ungrouped and complete, for commands that request nothing else. */
@@ -44,21 +44,21 @@ static void expect(struct fixture *f, const char *nodes, const char *parts, cons
     assert_string_equal(str_cstr(&got), names);
 }
 
-static void test_which(void **state)
+static void test_filter_selects_nodes(void **state)
 {
     struct fixture *f = fixture_new(NODES);
-    expect(f, NULL, NULL, "n1 n2 n3 n4 n5 n6 m1");
-    expect(f, "", NULL, "n1 n2 n3 n4 n5 n6 m1");
-    expect(f, "m1,n[2-3],ghost", NULL, "n2 n3 m1");
-    expect(f, "n[", NULL, "");
-    expect(f, NULL, "a", "n1 n2 n3");
-    expect(f, NULL, "nosuch", "");
-    expect(f, "n[3-6],m1", "b", "n3 n4 m1");
-    expect(f, "n[5-6]", "b", "");
+    expect_names(f, NULL, NULL, "n1 n2 n3 n4 n5 n6 m1");
+    expect_names(f, "", NULL, "n1 n2 n3 n4 n5 n6 m1");
+    expect_names(f, "m1,n[2-3],ghost", NULL, "n2 n3 m1");
+    expect_names(f, "n[", NULL, "");
+    expect_names(f, NULL, "a", "n1 n2 n3");
+    expect_names(f, NULL, "nosuch", "");
+    expect_names(f, "n[3-6],m1", "b", "n3 n4 m1");
+    expect_names(f, "n[5-6]", "b", "");
     fixture_free(f);
 }
 
-static void test_groups(void **state)
+static void test_filtered_nodes_are_grouped(void **state)
 {
     _cleanup_arena_ struct arena arena;
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
@@ -69,7 +69,7 @@ static void test_groups(void **state)
     pb_fields_add(&fields, &pb__node_record__descriptor, "partitions cpus");
     filter.fields = fields.words;
     filter.n_fields = PB_FIELD_WORDS;
-    const Pb__NodeList *l = list(f, &filter, &arena);
+    const Pb__NodeList *l = list_nodes(f, &filter, &arena);
     assert_int_equal(l->n_nodes, 5);
     assert_int_equal(l->nodes[4]->cpus, 4);
     assert_false(l->nodes[4]->has_state || l->nodes[4]->hostname || l->nodes[4]->has_count);
@@ -89,17 +89,17 @@ static void test_groups(void **state)
 }
 
 /* A stamp stands for the state at the first part of a list, in one run of the controller. */
-static void test_stamps(void **state)
+static void test_unchanged_list_is_recognised_by_its_stamp(void **state)
 {
     _cleanup_arena_ struct arena arena;
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
     struct fixture *f = fixture_new(NODES);
     arena_init(&arena, 0);
-    int64_t stamp = list(f, &filter, &arena)->stamp;
+    int64_t stamp = list_nodes(f, &filter, &arena)->stamp;
     assert_true(stamp != 0 && control_unchanged_since(f->control, stamp));
     assert_false(control_unchanged_since(f->control, 0));
     fixture_restart(f); /* with the same number of changes as before */
-    int64_t next = list(f, &filter, &arena)->stamp;
+    int64_t next = list_nodes(f, &filter, &arena)->stamp;
     assert_false(control_unchanged_since(f->control, stamp));
     assert_true(control_unchanged_since(f->control, next));
 
@@ -137,9 +137,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_of_users_are_quoted),
-        cmocka_unit_test(test_which),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_stamps),
+        cmocka_unit_test(test_filter_selects_nodes),
+        cmocka_unit_test(test_filtered_nodes_are_grouped),
+        cmocka_unit_test(test_unchanged_list_is_recognised_by_its_stamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

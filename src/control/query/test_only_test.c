@@ -32,12 +32,12 @@ static uint64_t ask_set(struct fixture *f, const struct caller *who, const Pb__J
     return f->last_call;
 }
 
-static uint64_t ask(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec)
+static uint64_t ask_test_only(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec)
 {
     return ask_set(f, who, spec, NULL);
 }
 
-static const Pb__SubmitReply *reply(struct fixture *f, struct arena *arena, uint64_t call)
+static const Pb__SubmitReply *get_reply(struct fixture *f, struct arena *arena, uint64_t call)
 {
     for (int i = 0; i < TURNS && fixture_code(f, call) < 0; i++)
         fixture_turn(f);
@@ -47,18 +47,18 @@ static const Pb__SubmitReply *reply(struct fixture *f, struct arena *arena, uint
     return NULL;
 }
 
-static const Pb__SubmitReply *estimate(struct fixture *f, struct arena *arena,
-                                       const Pb__JobSpec *spec)
+static const Pb__SubmitReply *get_estimate(struct fixture *f, struct arena *arena,
+                                           const Pb__JobSpec *spec)
 {
-    return reply(f, arena, ask(f, &FIXTURE_USER, spec));
+    return get_reply(f, arena, ask_test_only(f, &FIXTURE_USER, spec));
 }
 
-static int refusal(struct fixture *f, const Pb__JobSpec *spec)
+static int get_refusal_code(struct fixture *f, const Pb__JobSpec *spec)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    uint64_t call = ask(f, &FIXTURE_USER, spec);
-    assert_null(reply(f, &arena, call));
+    uint64_t call = ask_test_only(f, &FIXTURE_USER, spec);
+    assert_null(get_reply(f, &arena, call));
     return fixture_code(f, call);
 }
 
@@ -81,12 +81,12 @@ struct kind { /* of a world */
     bool several, licensed, arrays;
 };
 
-static struct kind kind_of(uint64_t seed)
+static struct kind draw_kind(uint64_t seed)
 {
     return (struct kind){seed % 3 == 0, seed % 7 == 0, seed % 5 == 0};
 }
 
-static void draw(uint64_t *chance, struct kind k, struct arena *arena, Pb__JobSpec *spec)
+static void draw_spec(uint64_t *chance, struct kind k, struct arena *arena, Pb__JobSpec *spec)
 {
     static const char *const words[] = {
         "",          "n=3",     "N=2",        "N=4",     "N=1-3 n=6", "c=4",           "N=2 n=7",
@@ -113,8 +113,8 @@ static struct fixture *make_world(uint64_t seed, uint64_t *chance)
         _cleanup_arena_ struct arena arena;
         Pb__JobSpec spec;
         arena_init(&arena, 0);
-        draw(chance, kind_of(seed), &arena, &spec);
-        if (kind_of(seed).arrays && test_between(chance, 0, 3) == 0)
+        draw_spec(chance, draw_kind(seed), &arena, &spec);
+        if (draw_kind(seed).arrays && test_between(chance, 0, 3) == 0)
             spec.array_inx = (char *)(test_between(chance, 0, 1) ? "0-3" : "0-5%2");
         fixture_submit(f, &FIXTURE_USER, &spec); /* some are impossible */
     }
@@ -126,7 +126,8 @@ struct count {
     size_t others; /* jobs of several partitions or with licences whose start differs */
 };
 
-static bool starts_so(const struct fixture *f, const Pb__SubmitReply *told, const struct job *j)
+static bool starts_as_predicted(const struct fixture *f, const Pb__SubmitReply *told,
+                                const struct job *j)
 {
     _cleanup_str_ struct str nodes = STR_INIT;
     job_format_nodes(f->control->cluster, j, &nodes);
@@ -142,7 +143,7 @@ static bool is_as_told(const struct fixture *f, const Pb__SubmitReply *told, con
     int64_t now = f->wall_ms / 1000;
     if (j->state != PB__JOB_STATE__PENDING) {
         n->now++;
-        return starts_so(f, told, j);
+        return starts_as_predicted(f, told, j);
     }
     n->later++;
     if (!told->has_start_at || !told->nodes[0] ||
@@ -154,10 +155,10 @@ static bool is_as_told(const struct fixture *f, const Pb__SubmitReply *told, con
     return told->start_at == j->expected_at;
 }
 
-static void compare(struct fixture *f, uint64_t seed, const Pb__SubmitReply *told, uint32_t id,
-                    struct count *n)
+static void compare_start(struct fixture *f, uint64_t seed, const Pb__SubmitReply *told,
+                          uint32_t id, struct count *n)
 {
-    bool exact = !kind_of(seed).several && !kind_of(seed).licensed;
+    bool exact = !draw_kind(seed).several && !draw_kind(seed).licensed;
     const struct job *j = cluster_find_job(f->control->cluster, id);
     int64_t now = f->wall_ms / 1000;
     bool as_told = is_as_told(f, told, j, n);
@@ -192,7 +193,7 @@ static void run_on(struct fixture *f, uint32_t id)
     }
 }
 
-static void as_told(void **state)
+static void job_starts_when_test_only_predicted(void **state)
 {
     struct count n = {0};
     (void)state;
@@ -202,9 +203,9 @@ static void as_told(void **state)
         _cleanup_arena_ struct arena arena;
         Pb__JobSpec spec;
         arena_init(&arena, 0);
-        draw(&chance, kind_of(seed), &arena, &spec);
-        uint64_t call = ask(f, &FIXTURE_USER, &spec);
-        const Pb__SubmitReply *told = reply(f, &arena, call);
+        draw_spec(&chance, draw_kind(seed), &arena, &spec);
+        uint64_t call = ask_test_only(f, &FIXTURE_USER, &spec);
+        const Pb__SubmitReply *told = get_reply(f, &arena, call);
         int64_t id = fixture_submit(f, &FIXTURE_USER, &spec);
         if (id < 0) {
             assert_null(told);
@@ -216,7 +217,7 @@ static void as_told(void **state)
             if (!told)
                 fail_msg("seed %llu: refused: %s", (unsigned long long)seed, fixture_text(f, call));
             assert_int_equal(told->job_id, id);
-            compare(f, seed, told, (uint32_t)id, &n);
+            compare_start(f, seed, told, (uint32_t)id, &n);
             run_on(f, (uint32_t)id);
             const struct job *j = cluster_find_job(f->control->cluster, (uint32_t)id);
             assert_int_not_equal(j->state, PB__JOB_STATE__PENDING);
@@ -232,7 +233,7 @@ static void as_told(void **state)
 /* --- one at a time -------------------------------------------------------------------------------
  */
 
-static Pb__JobSpec whole(uint32_t nodes, int64_t limit_sec)
+static Pb__JobSpec make_whole_node_spec(uint32_t nodes, int64_t limit_sec)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     spec.has_min_nodes = spec.has_exclusive = spec.exclusive = spec.has_time_limit_sec = true;
@@ -242,10 +243,10 @@ static Pb__JobSpec whole(uint32_t nodes, int64_t limit_sec)
 }
 
 /* Both nodes have a job for ten minutes, and other jobs wait for both nodes, each for ten more. */
-static struct fixture *crowded(int waiting)
+static struct fixture *make_crowded_fixture(int waiting)
 {
     struct fixture *f = fixture_new(SMALL);
-    Pb__JobSpec spec = whole(2, 600);
+    Pb__JobSpec spec = make_whole_node_spec(2, 600);
     fixture_register(f, "n1", "a");
     fixture_register(f, "n2", "a");
     for (int i = 0; i <= waiting; i++)
@@ -253,12 +254,12 @@ static struct fixture *crowded(int waiting)
     return f;
 }
 
-static struct fixture *full(void)
+static struct fixture *make_full_fixture(void)
 {
-    return crowded(1);
+    return make_crowded_fixture(1);
 }
 
-static size_t listed(struct fixture *f)
+static size_t count_listed_jobs(struct fixture *f)
 {
     _cleanup_arena_ struct arena arena;
     struct str out = STR_INIT;
@@ -273,15 +274,15 @@ static size_t listed(struct fixture *f)
     return n;
 }
 
-static void behind_the_queue(void **state)
+static void prediction_follows_the_queue(void **state)
 {
-    struct fixture *f = full();
+    struct fixture *f = make_full_fixture();
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     int64_t now = f->wall_ms / 1000;
     (void)state;
     arena_init(&arena, 0);
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, now + 1200);
     assert_false(told->start_not_before);
     assert_null(told->start_note);
@@ -290,16 +291,16 @@ static void behind_the_queue(void **state)
     assert_string_equal(told->partition, "p");
     assert_int_equal(told->job_id, 3);
     spec.array_inx = (char *)"0-9";
-    assert_int_equal(estimate(f, &arena, &spec)->start_at, now + 1200);
+    assert_int_equal(get_estimate(f, &arena, &spec)->start_at, now + 1200);
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, NULL), 3);
     fixture_free(f);
 }
 
-static void in_the_earliest_of_its_partitions(void **state)
+static void prediction_uses_the_earliest_partition(void **state)
 {
     struct fixture *f = fixture_new(SMALL "PartitionName=down Nodes=ALL State=DOWN\n");
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     (void)state;
     arena_init(&arena, 0);
     fixture_register(f, "n1", "a");
@@ -308,27 +309,27 @@ static void in_the_earliest_of_its_partitions(void **state)
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 1);
     spec.req_nodes = NULL;
     spec.partition = (char *)"down,q";
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_string_equal(told->partition, "q");
     assert_int_equal(told->start_at, f->wall_ms / 1000);
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 2);
     spec.partition = (char *)"q,p";
-    told = estimate(f, &arena, &spec);
+    told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
     assert_string_equal(told->partition, "p"); /* the first of the two to be examined */
     spec.partition = (char *)"down";
-    told = estimate(f, &arena, &spec);
+    told = get_estimate(f, &arena, &spec);
     assert_false(told->has_start_at);
     assert_non_null(strstr(told->start_note, "down"));
     fixture_free(f);
 }
 
 /* Of very many partitions the first ones are examined. */
-static void in_many_partitions(void **state)
+static void number_of_examined_partitions_is_bounded(void **state)
 {
     struct str lines = STR_INIT, names = STR_INIT;
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     (void)state;
     arena_init(&arena, 0);
     str_puts(&lines, SMALL);
@@ -341,7 +342,7 @@ static void in_many_partitions(void **state)
     fixture_register(f, "n2", "a");
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 1);
     spec.partition = (char *)str_cstr(&names);
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
     assert_string_equal(told->partition, "part0");
     assert_non_null(strstr(told->start_note, "or sooner"));
@@ -351,36 +352,36 @@ static void in_many_partitions(void **state)
 }
 
 /* A job that waits for something else than its turn gets no predicted start. */
-static void not_for_its_turn(void **state)
+static void held_job_has_no_prediction(void **state)
 {
-    struct fixture *f = full();
+    struct fixture *f = make_full_fixture();
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     (void)state;
     arena_init(&arena, 0);
     spec.has_hold = spec.hold = true;
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_false(told->has_start_at);
     assert_non_null(strstr(told->start_note, "held"));
     assert_int_equal(told->job_id, 3);
     spec.hold = false;
     spec.dependency = (char *)"afterok:1";
-    told = estimate(f, &arena, &spec);
+    told = get_estimate(f, &arena, &spec);
     assert_false(told->has_start_at);
     assert_non_null(strstr(told->start_note, "afterok:1"));
     spec.dependency = NULL;
     control_announce(f->control, 3600);
-    told = estimate(f, &arena, &spec);
+    told = get_estimate(f, &arena, &spec);
     assert_false(told->has_start_at);
     assert_non_null(strstr(told->start_note, "shutdown"));
     fixture_free(f);
 }
 
-static void from_a_time_on(void **state)
+static void prediction_respects_the_begin_time(void **state)
 {
-    struct fixture *f = full();
+    struct fixture *f = make_full_fixture();
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     int64_t now = f->wall_ms / 1000;
     (void)state;
     arena_init(&arena, 0);
@@ -388,95 +389,95 @@ static void from_a_time_on(void **state)
     static const int64_t begins[][2] = {{300, 1200}, {1100, 1200}, {5000, 5000}};
     for (size_t i = 0; i < COUNT(begins); i++) {
         spec.begin_at_sec = now + begins[i][0];
-        assert_int_equal(estimate(f, &arena, &spec)->start_at, now + begins[i][1]);
+        assert_int_equal(get_estimate(f, &arena, &spec)->start_at, now + begins[i][1]);
     }
     spec.begin_at_sec = now + INT64_C(10) * 365 * 86400;
-    const Pb__SubmitReply *far = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *far = get_estimate(f, &arena, &spec);
     assert_int_equal(far->start_at, spec.begin_at_sec);
     assert_null(far->start_note); /* the start is exact */
     spec.has_begin_at_sec = false;
     spec.has_deadline_at_sec = true;
     spec.deadline_at_sec = now + 1500;
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, now + 1200);
     assert_non_null(strstr(told->start_note, "deadline"));
     fixture_free(f);
 }
 
-static void on_nodes_that_are_there(void **state)
+static void prediction_needs_registered_nodes(void **state)
 {
     struct fixture *f = fixture_new(SMALL);
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     (void)state;
-    assert_int_equal(refusal(f, &spec), ERR_NODES_DOWN); /* none has ever registered */
+    assert_int_equal(get_refusal_code(f, &spec), ERR_NODES_DOWN); /* none has ever registered */
     assert_non_null(strstr(fixture_text(f, f->last_call), ": n[1-2]"));
     fixture_register(f, "n1", "a");
     fixture_register(f, "n2", "a");
     assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "test"), 0);
     spec.req_nodes = (char *)"n2";
-    assert_int_equal(refusal(f, &spec), ERR_NODES_DOWN);
+    assert_int_equal(get_refusal_code(f, &spec), ERR_NODES_DOWN);
     assert_non_null(strstr(fixture_text(f, f->last_call), ": n2"));
     spec.req_nodes = NULL;
     spec.min_nodes = 2;
-    assert_int_equal(refusal(f, &spec), ERR_NODES_DOWN);
+    assert_int_equal(get_refusal_code(f, &spec), ERR_NODES_DOWN);
     spec.min_nodes = 1;
     spec.partition = (char *)"q";
-    assert_int_equal(refusal(f, &spec), ERR_NODES_DOWN);
+    assert_int_equal(get_refusal_code(f, &spec), ERR_NODES_DOWN);
     spec.partition = (char *)"q,p";
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    assert_string_equal(estimate(f, &arena, &spec)->nodes, "n1");
+    assert_string_equal(get_estimate(f, &arena, &spec)->nodes, "n1");
     fixture_free(f);
 }
 
 static void submit_array(struct fixture *f, const char *indexes)
 {
-    Pb__JobSpec spec = whole(2, 600);
+    Pb__JobSpec spec = make_whole_node_spec(2, 600);
     spec.array_inx = (char *)indexes;
     assert_true(fixture_submit(f, &FIXTURE_USER, &spec) > 0);
 }
 
 /* Each element of an array takes its turn. Behind very many jobs a lower bound is reported and
  * labelled. */
-static void behind_a_crowd(void **state)
+static void prediction_behind_many_jobs_is_a_lower_bound(void **state)
 {
-    struct fixture *f = crowded(81);
+    struct fixture *f = make_crowded_fixture(81);
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(2, 600);
+    Pb__JobSpec spec = make_whole_node_spec(2, 600);
     int64_t now = f->wall_ms / 1000;
     (void)state;
     arena_init(&arena, 0);
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, now + 600 * 82);
     assert_false(told->start_not_before);
     submit_array(f, "0-19");
-    told = estimate(f, &arena, &spec);
+    told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, now + 600 * 102);
     assert_false(told->start_not_before);
     submit_array(f, "0-1000");
-    told = estimate(f, &arena, &spec);
+    told = get_estimate(f, &arena, &spec);
     assert_true(told->start_not_before && told->start_at > now + 600 * 900);
     assert_true(told->start_at < now + 600 * 1103);
     assert_non_null(strstr(told->start_note, "not before"));
     fixture_free(f);
 }
 
-static void behind_a_throttle(void **state)
+static void prediction_respects_the_array_throttle(void **state)
 {
-    struct fixture *f = full();
+    struct fixture *f = make_full_fixture();
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(2, 600);
+    Pb__JobSpec spec = make_whole_node_spec(2, 600);
     (void)state;
     arena_init(&arena, 0);
     submit_array(f, "0-9%1");
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, f->wall_ms / 1000 + 600 * 3);
     assert_true(told->start_not_before);
     fixture_free(f);
 }
 
 /* With builtin no job overtakes the first, and the planner examines no more than configured. */
-static void where_the_planner_does_not_look(void **state)
+static void prediction_respects_the_limits_of_the_planner(void **state)
 {
     static const char *const how[] = {"SchedulerType=sched/builtin\n" SMALL,
                                       "SchedulerParameters=default_queue_depth=1\n" SMALL};
@@ -484,7 +485,8 @@ static void where_the_planner_does_not_look(void **state)
     for (size_t i = 0; i < COUNT(how); i++) {
         struct fixture *f = fixture_new(how[i]);
         _cleanup_arena_ struct arena arena;
-        Pb__JobSpec one = whole(1, 600), both = whole(2, 600), tiny = PB__JOB_SPEC__INIT;
+        Pb__JobSpec one = make_whole_node_spec(1, 600), both = make_whole_node_spec(2, 600),
+                    tiny = PB__JOB_SPEC__INIT;
         int64_t now = f->wall_ms / 1000;
         arena_init(&arena, 0);
         fixture_register(f, "n1", "a");
@@ -494,7 +496,7 @@ static void where_the_planner_does_not_look(void **state)
         fixture_submit(f, &FIXTURE_USER, &both);
         tiny.has_time_limit_sec = true;
         tiny.time_limit_sec = 60; /* it would fit before the first waiting job */
-        const Pb__SubmitReply *told = estimate(f, &arena, &tiny);
+        const Pb__SubmitReply *told = get_estimate(f, &arena, &tiny);
         assert_int_equal(told->start_at, i == 0 ? now + 1800 : now + 600);
         assert_int_equal(told->start_not_before, i == 1);
         int64_t id = fixture_submit(f, &FIXTURE_USER, &tiny);
@@ -503,13 +505,13 @@ static void where_the_planner_does_not_look(void **state)
     }
 }
 
-static void where_others_make_room(void **state)
+static void prediction_includes_preemption(void **state)
 {
     struct fixture *f =
         fixture_new("PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n" SMALL
                     "PartitionName=high Nodes=ALL PriorityTier=9\n");
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(2, 600);
+    Pb__JobSpec spec = make_whole_node_spec(2, 600);
     (void)state;
     arena_init(&arena, 0);
     fixture_register(f, "n1", "a");
@@ -517,7 +519,7 @@ static void where_others_make_room(void **state)
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 1);
     spec.partition = (char *)"high";
     spec.min_nodes = 1;
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, f->wall_ms / 1000);
     assert_string_equal(told->nodes, "n1");
     assert_non_null(strstr(told->start_note, "made room"));
@@ -528,72 +530,75 @@ static void where_others_make_room(void **state)
 /* --- the queue of queries -----------------------------------------------------------------------
  */
 
-static void nobody_sees_it(void **state)
+static void test_only_leaves_no_trace(void **state)
 {
-    struct fixture *f = full();
-    Pb__JobSpec spec = whole(1, 600);
+    struct fixture *f = make_full_fixture();
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
     size_t puts = f->puts;
     (void)state;
-    ask(f, &FIXTURE_USER, &spec);
-    assert_int_equal(listed(f), 2);
+    ask_test_only(f, &FIXTURE_USER, &spec);
+    assert_int_equal(count_listed_jobs(f), 2);
     control_stats(f->control, &stats);
     assert_true(stats.jobs == 2 && stats.pending == 1);
     assert_int_equal(control_next_job_id(f->control), 3);
     fixture_turn(f);
-    assert_int_equal(listed(f), 2);
+    assert_int_equal(count_listed_jobs(f), 2);
     assert_int_equal(f->puts, puts);
     fixture_restart(f);
     fixture_pass(f, 1000);
-    assert_int_equal(listed(f), 2);
+    assert_int_equal(count_listed_jobs(f), 2);
     fixture_free(f);
 }
 
 /* Each user has two queries in the queue, and another job takes the announced id. */
-static void several_at_a_time(void **state)
+static void several_test_only_calls_are_answered(void **state)
 {
-    struct fixture *f = full();
+    struct fixture *f = make_full_fixture();
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     int64_t now = f->wall_ms / 1000;
     (void)state;
     arena_init(&arena, 0);
-    uint64_t first = ask(f, &FIXTURE_USER, &spec), second = ask(f, &FIXTURE_USER, &spec);
-    uint64_t third = ask(f, &FIXTURE_USER, &spec), other = ask(f, &FIXTURE_OTHER, &spec);
+    uint64_t first = ask_test_only(f, &FIXTURE_USER, &spec),
+             second = ask_test_only(f, &FIXTURE_USER, &spec);
+    uint64_t third = ask_test_only(f, &FIXTURE_USER, &spec),
+             other = ask_test_only(f, &FIXTURE_OTHER, &spec);
     assert_int_equal(fixture_code(f, third), ERR_BACKOFF);
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 3);
-    const Pb__SubmitReply *told = reply(f, &arena, first);
+    const Pb__SubmitReply *told = get_reply(f, &arena, first);
     assert_int_equal(told->job_id, 3);
     assert_string_equal(told->nodes, "n2"); /* beside the job that was submitted before the reply */
     assert_int_equal(told->start_at, now + 1200);
-    assert_non_null(reply(f, &arena, second));
-    assert_non_null(reply(f, &arena, other));
+    assert_non_null(get_reply(f, &arena, second));
+    assert_non_null(get_reply(f, &arena, other));
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &spec), 4);
     fixture_free(f);
 }
 
-static void the_caller_goes(void **state)
+static void disconnected_caller_ends_its_test_only_call(void **state)
 {
-    struct fixture *f = crowded(60); /* takes several turns */
+    struct fixture *f = make_crowded_fixture(60); /* takes several turns */
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     (void)state;
     arena_init(&arena, 0);
-    uint64_t first = ask(f, &FIXTURE_USER, &spec), second = ask(f, &FIXTURE_USER, &spec),
-             other = ask(f, &FIXTURE_OTHER, &spec);
+    uint64_t first = ask_test_only(f, &FIXTURE_USER, &spec),
+             second = ask_test_only(f, &FIXTURE_USER, &spec),
+             other = ask_test_only(f, &FIXTURE_OTHER, &spec);
     control_call_gone(f->control, second);
     control_turn(f->control);
     control_call_gone(f->control, first);
-    assert_non_null(reply(f, &arena, other));
+    assert_non_null(get_reply(f, &arena, other));
     assert_int_equal(fixture_code(f, first), -1);
     assert_int_equal(fixture_code(f, second), -1);
-    ask(f, &FIXTURE_USER, &spec); /* ends with the controller */
+    ask_test_only(f, &FIXTURE_USER, &spec); /* ends with the controller */
     control_turn(f->control);
     fixture_free(f);
 }
 
 /* At each point of its progress. */
-static void the_configuration_changes(void **state)
+static void test_only_call_survives_a_reconfiguration(void **state)
 {
     static const char *const lines[] = {
         SMALL, "NodeName=n[1-2] CPUs=2 RealMemory=1000\nPartitionName=p Nodes=ALL Default=YES\n",
@@ -602,17 +607,17 @@ static void the_configuration_changes(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(lines); i++)
         for (int turns = 0; turns < 5; turns++) {
-            struct fixture *f = crowded(60);
+            struct fixture *f = make_crowded_fixture(60);
             _cleanup_arena_ struct arena arena;
-            Pb__JobSpec spec = whole(1, 600);
+            Pb__JobSpec spec = make_whole_node_spec(1, 600);
             arena_init(&arena, 0);
             spec.partition = (char *)"q,p";
-            uint64_t call = ask(f, &FIXTURE_USER, &spec);
+            uint64_t call = ask_test_only(f, &FIXTURE_USER, &spec);
             for (int k = 0; k < turns && fixture_code(f, call) < 0; k++)
                 fixture_turn(f);
             bool before = fixture_code(f, call) == 0;
             fixture_reconfigure(f, lines[i]);
-            const Pb__SubmitReply *told = reply(f, &arena, call);
+            const Pb__SubmitReply *told = get_reply(f, &arena, call);
             if (i == 3 && !before)
                 assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
             else
@@ -621,11 +626,11 @@ static void the_configuration_changes(void **state)
         }
 }
 
-static void its_reservation(void **state)
+static void prediction_respects_the_reservation(void **state)
 {
-    struct fixture *f = full();
+    struct fixture *f = make_full_fixture();
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = whole(1, 600);
+    Pb__JobSpec spec = make_whole_node_spec(1, 600);
     Pb__ResvRecord set = PB__RESV_RECORD__INIT;
     Pb__ResvUpdate make = PB__RESV_UPDATE__INIT;
     int64_t now = f->wall_ms / 1000;
@@ -643,31 +648,31 @@ static void its_reservation(void **state)
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);
     spec.reservation = (char *)"r";
-    const Pb__SubmitReply *told = estimate(f, &arena, &spec);
+    const Pb__SubmitReply *told = get_estimate(f, &arena, &spec);
     assert_int_equal(told->start_at, now + 6000);
     assert_string_equal(told->nodes, "n2");
-    uint64_t call = ask(f, &FIXTURE_USER, &spec);
+    uint64_t call = ask_test_only(f, &FIXTURE_USER, &spec);
     Pb__ResvDelete gone = PB__RESV_DELETE__INIT;
     gone.name = set.name;
     control_resv_delete(f->control, ++f->last_call, &FIXTURE_ROOT, &gone);
-    assert_null(reply(f, &arena, call));
+    assert_null(get_reply(f, &arena, call));
     assert_int_equal(fixture_code(f, call), ERR_RESV_INVALID);
     fixture_free(f);
 }
 
 /* HET-P50: a heterogeneous job is checked like a submission, and all of its components have one
  * start. */
-static void the_components_of_a_job_are_checked(void **state)
+static void each_component_of_a_set_is_checked(void **state)
 {
     struct fixture *f = fixture_new(SMALL);
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec first = whole(1, 600), second = whole(1, 600);
+    Pb__JobSpec first = make_whole_node_spec(1, 600), second = make_whole_node_spec(1, 600);
     (void)state;
     arena_init(&arena, 0);
     fixture_register(f, "n1", "a");
     fixture_register(f, "n2", "a");
     second.partition = (char *)"q";
-    const Pb__SubmitReply *told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    const Pb__SubmitReply *told = get_reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
     assert_non_null(told);
     assert_int_equal(told->job_id, 1);
     assert_int_equal(told->start_at, f->wall_ms / 1000);
@@ -675,16 +680,16 @@ static void the_components_of_a_job_are_checked(void **state)
     assert_int_equal(told->num_cpus, 4);
     assert_null(told->start_note);
     int64_t blocker = fixture_submit(f, &FIXTURE_USER, &second); /* on n2, for 10 minutes */
-    told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    told = get_reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
     assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
     assert_false(told->start_not_before);
     int64_t waits = fixture_submit(f, &FIXTURE_USER, &second);
-    told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    told = get_reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
     assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
     assert_true(told->start_not_before);
     assert_non_null(strstr(told->start_note, "not before that"));
     first.has_hold = first.hold = true;
-    told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    told = get_reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
     assert_false(told->has_start_at);
     assert_non_null(told->start_note);
     first.has_hold = first.hold = false;
@@ -692,7 +697,7 @@ static void the_components_of_a_job_are_checked(void **state)
     fixture_cancel(f, &FIXTURE_USER, blocker, NULL, 0);
     second.partition = (char *)"none";
     uint64_t call = ask_set(f, &FIXTURE_USER, &first, &second);
-    assert_null(reply(f, &arena, call));
+    assert_null(get_reply(f, &arena, call));
     assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &first), 3); /* the queries left no trace */
     fixture_free(f);
@@ -701,23 +706,23 @@ static void the_components_of_a_job_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_told),
-        cmocka_unit_test(behind_the_queue),
-        cmocka_unit_test(in_the_earliest_of_its_partitions),
-        cmocka_unit_test(in_many_partitions),
-        cmocka_unit_test(not_for_its_turn),
-        cmocka_unit_test(from_a_time_on),
-        cmocka_unit_test(on_nodes_that_are_there),
-        cmocka_unit_test(behind_a_crowd),
-        cmocka_unit_test(behind_a_throttle),
-        cmocka_unit_test(where_the_planner_does_not_look),
-        cmocka_unit_test(where_others_make_room),
-        cmocka_unit_test(nobody_sees_it),
-        cmocka_unit_test(several_at_a_time),
-        cmocka_unit_test(the_caller_goes),
-        cmocka_unit_test(the_configuration_changes),
-        cmocka_unit_test(its_reservation),
-        cmocka_unit_test(the_components_of_a_job_are_checked),
+        cmocka_unit_test(job_starts_when_test_only_predicted),
+        cmocka_unit_test(prediction_follows_the_queue),
+        cmocka_unit_test(prediction_uses_the_earliest_partition),
+        cmocka_unit_test(number_of_examined_partitions_is_bounded),
+        cmocka_unit_test(held_job_has_no_prediction),
+        cmocka_unit_test(prediction_respects_the_begin_time),
+        cmocka_unit_test(prediction_needs_registered_nodes),
+        cmocka_unit_test(prediction_behind_many_jobs_is_a_lower_bound),
+        cmocka_unit_test(prediction_respects_the_array_throttle),
+        cmocka_unit_test(prediction_respects_the_limits_of_the_planner),
+        cmocka_unit_test(prediction_includes_preemption),
+        cmocka_unit_test(test_only_leaves_no_trace),
+        cmocka_unit_test(several_test_only_calls_are_answered),
+        cmocka_unit_test(disconnected_caller_ends_its_test_only_call),
+        cmocka_unit_test(test_only_call_survives_a_reconfiguration),
+        cmocka_unit_test(prediction_respects_the_reservation),
+        cmocka_unit_test(each_component_of_a_set_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

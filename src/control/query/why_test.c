@@ -9,7 +9,7 @@
     "NodeName=n[1-2] CPUs=2 RealMemory=1000\nPartitionName=p Nodes=ALL Default=YES\n"              \
     "PartitionName=q Nodes=n2 AllowGroups=nobody_is_in\n"
 
-static uint64_t ask(struct fixture *f, const struct caller *who, int64_t job)
+static uint64_t ask_why(struct fixture *f, const struct caller *who, int64_t job)
 {
     Pb__WhyRequest r = PB__WHY_REQUEST__INIT;
     r.job_id = (uint32_t)job;
@@ -17,7 +17,7 @@ static uint64_t ask(struct fixture *f, const struct caller *who, int64_t job)
     return f->last_call;
 }
 
-static const Pb__WhyReply *reply(struct fixture *f, struct arena *arena, uint64_t call)
+static const Pb__WhyReply *get_reply(struct fixture *f, struct arena *arena, uint64_t call)
 {
     for (int i = 0; i < 200 && fixture_code(f, call) < 0; i++)
         fixture_turn(f);
@@ -28,7 +28,7 @@ static const Pb__WhyReply *reply(struct fixture *f, struct arena *arena, uint64_
     return NULL;
 }
 
-static struct fixture *full(int64_t *runs, int64_t *waits)
+static struct fixture *make_full_fixture(int64_t *runs, int64_t *waits)
 {
     struct fixture *f = fixture_new(NODES);
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -44,34 +44,34 @@ static struct fixture *full(int64_t *runs, int64_t *waits)
     return f;
 }
 
-static void refused(void **state)
+static void invalid_why_requests_are_refused(void **state)
 {
     int64_t runs, waits;
-    struct fixture *f = full(&runs, &waits);
+    struct fixture *f = make_full_fixture(&runs, &waits);
     (void)state;
-    assert_int_equal(fixture_code(f, ask(f, &FIXTURE_USER, 77)), ERR_NO_JOB);
-    assert_int_equal(fixture_code(f, ask(f, &FIXTURE_USER, runs)), ERR_TRANSITION);
-    uint64_t first = ask(f, &FIXTURE_USER, waits), second = ask(f, &FIXTURE_USER, waits);
-    assert_int_equal(fixture_code(f, ask(f, &FIXTURE_USER, waits)), ERR_BACKOFF);
-    uint64_t other = ask(f, &FIXTURE_OTHER, waits);
+    assert_int_equal(fixture_code(f, ask_why(f, &FIXTURE_USER, 77)), ERR_NO_JOB);
+    assert_int_equal(fixture_code(f, ask_why(f, &FIXTURE_USER, runs)), ERR_TRANSITION);
+    uint64_t first = ask_why(f, &FIXTURE_USER, waits), second = ask_why(f, &FIXTURE_USER, waits);
+    assert_int_equal(fixture_code(f, ask_why(f, &FIXTURE_USER, waits)), ERR_BACKOFF);
+    uint64_t other = ask_why(f, &FIXTURE_OTHER, waits);
     assert_int_equal(fixture_code(f, other), -1);
     control_call_gone(f->control, second);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    assert_non_null(reply(f, &arena, first));
-    assert_non_null(reply(f, &arena, other));
+    assert_non_null(get_reply(f, &arena, first));
+    assert_non_null(get_reply(f, &arena, other));
     assert_int_equal(fixture_code(f, second), -1);
     fixture_free(f);
 }
 
-static void answered(void **state)
+static void why_names_blocking_jobs_and_reasons(void **state)
 {
     int64_t runs, waits;
-    struct fixture *f = full(&runs, &waits);
+    struct fixture *f = make_full_fixture(&runs, &waits);
     _cleanup_arena_ struct arena arena;
     (void)state;
     arena_init(&arena, 0);
-    const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, waits));
+    const Pb__WhyReply *m = get_reply(f, &arena, ask_why(f, &FIXTURE_USER, waits));
     assert_string_equal(m->rule, "resources");
     assert_string_equal(m->reason, "Resources");
     assert_string_equal(m->resource, "idle nodes");
@@ -84,7 +84,7 @@ static void answered(void **state)
     fixture_free(f);
 }
 
-static void element_that_is_in_the_way_is_named(void **state)
+static void blocking_array_element_is_named(void **state)
 {
     struct fixture *f = fixture_new(NODES);
     _cleanup_arena_ struct arena arena;
@@ -99,7 +99,7 @@ static void element_that_is_in_the_way_is_named(void **state)
     int64_t array = fixture_submit(f, &FIXTURE_USER, &spec);
     spec.array_inx = NULL;
     int64_t waits = fixture_submit(f, &FIXTURE_USER, &spec);
-    const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, waits));
+    const Pb__WhyReply *m = get_reply(f, &arena, ask_why(f, &FIXTURE_USER, waits));
     _cleanup_free_ char *name = mem_printf("%u_5", (unsigned)array);
     assert_int_equal(m->n_elements, 1); /* pending elements share a record */
     assert_string_equal(m->elements[0]->name, name);
@@ -108,10 +108,10 @@ static void element_that_is_in_the_way_is_named(void **state)
 }
 
 /* Each of its elements takes its turn, and the array is named once. */
-static void behind_an_array(void **state)
+static void blocking_array_is_named_once(void **state)
 {
     int64_t runs, waits;
-    struct fixture *f = full(&runs, &waits);
+    struct fixture *f = make_full_fixture(&runs, &waits);
     _cleanup_arena_ struct arena arena;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     (void)state;
@@ -123,7 +123,7 @@ static void behind_an_array(void **state)
     int64_t array = fixture_submit(f, &FIXTURE_USER, &spec);
     spec.array_inx = NULL;
     int64_t last = fixture_submit(f, &FIXTURE_USER, &spec);
-    const Pb__WhyReply *m = reply(f, &arena, ask(f, &FIXTURE_USER, last));
+    const Pb__WhyReply *m = get_reply(f, &arena, ask_why(f, &FIXTURE_USER, last));
     assert_int_equal(m->start_at, f->wall_ms / 1000 + 600 * 6);
     assert_int_equal(m->n_ahead, 2);
     assert_int_equal(m->ahead[0]->job_id, waits);
@@ -133,17 +133,17 @@ static void behind_an_array(void **state)
 }
 
 /* The job ends, the controller is reconfigured, the caller disconnects. */
-static void between(void **state)
+static void why_call_survives_changes_between_turns(void **state)
 {
     int64_t runs, waits;
-    struct fixture *f = full(&runs, &waits);
+    struct fixture *f = make_full_fixture(&runs, &waits);
     _cleanup_arena_ struct arena arena;
     (void)state;
     arena_init(&arena, 0);
-    uint64_t call = ask(f, &FIXTURE_USER, waits);
+    uint64_t call = ask_why(f, &FIXTURE_USER, waits);
     fixture_reconfigure(f, NODES "PartitionName=more Nodes=n1\n");
-    assert_non_null(reply(f, &arena, call));
-    call = ask(f, &FIXTURE_USER, waits);
+    assert_non_null(get_reply(f, &arena, call));
+    call = ask_why(f, &FIXTURE_USER, waits);
     Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
     Pb__StepId id = PB__STEP_ID__INIT, *target = &id;
     id.job_id = (uint32_t)waits;
@@ -159,9 +159,11 @@ static void between(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),         cmocka_unit_test(answered),
-        cmocka_unit_test(behind_an_array), cmocka_unit_test(element_that_is_in_the_way_is_named),
-        cmocka_unit_test(between),
+        cmocka_unit_test(invalid_why_requests_are_refused),
+        cmocka_unit_test(why_names_blocking_jobs_and_reasons),
+        cmocka_unit_test(blocking_array_is_named_once),
+        cmocka_unit_test(blocking_array_element_is_named),
+        cmocka_unit_test(why_call_survives_changes_between_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

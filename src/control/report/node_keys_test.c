@@ -13,7 +13,7 @@ struct keys {
     int64_t resume_after_sec; /* 0: not given */
 };
 
-static int update(struct fixture *f, const struct keys *k)
+static int update_node(struct fixture *f, const struct keys *k)
 {
     Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
     r.nodes = (char *)k->nodes;
@@ -47,15 +47,15 @@ static void address_holds_at_once_and_across_a_restart(void **state)
     static const char *const set[] = {"10.0.0.7", "e2", "e1"};
     static const char *const back[] = {"10.0.0.7", "n2", "e1"};
     (void)state;
-    assert_int_equal(update(f, &(struct keys){"n[3,2]", "e[1-2]", "h[1-2]", NULL, 0}), 0);
-    assert_int_equal(update(f, &(struct keys){"n1", "10.0.0.7", NULL, NULL, 0}), 0);
+    assert_int_equal(update_node(f, &(struct keys){"n[3,2]", "e[1-2]", "h[1-2]", NULL, 0}), 0);
+    assert_int_equal(update_node(f, &(struct keys){"n1", "10.0.0.7", NULL, NULL, 0}), 0);
     check_addresses(f, set, "h2");
     fixture_restart(f);
     check_addresses(f, set, "h2");
     fixture_reconfigure(f, CONF "\n");
     check_addresses(f, set, "h2");
     /* The value of slurm.conf. */
-    assert_int_equal(update(f, &(struct keys){"n2", "", "", NULL, 0}), 0);
+    assert_int_equal(update_node(f, &(struct keys){"n2", "", "", NULL, 0}), 0);
     check_addresses(f, back, "n2");
     fixture_free(f);
 }
@@ -71,7 +71,7 @@ static void wrong_address_changes_nothing(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_not_equal(update(f, &rows[i]), 0);
+        assert_int_not_equal(update_node(f, &rows[i]), 0);
         check_addresses(f, own, "n2");
     }
     fixture_free(f);
@@ -88,7 +88,7 @@ static void step_is_launched_at_the_new_address(void **state)
     struct arena arena;
     (void)state;
     arena_init(&arena, 0);
-    assert_int_equal(update(f, &(struct keys){"n2", "new", NULL, NULL, 0}), 0);
+    assert_int_equal(update_node(f, &(struct keys){"n2", "new", NULL, NULL, 0}), 0);
     spec.has_num_tasks = step.has_num_tasks = true;
     spec.num_tasks = step.num_tasks = 1;
     spec.req_nodes = (char *)"n2";
@@ -115,16 +115,16 @@ static bool is_out(struct fixture *f, const char *name)
     return out;
 }
 
-static void node_is_resumed_after_its_seconds(void **state)
+static void node_is_resumed_after_resume_after(void **state)
 {
     static const char *const states[] = {"DRAIN", "DOWN"};
     (void)state;
     for (int i = 0; i < 4; i++) {
         struct fixture *f = fixture_new_up(CONF, 3);
-        assert_int_equal(update(f, &(struct keys){"n1", NULL, NULL, states[i % 2], 100}), 0);
-        assert_int_equal(update(f, &(struct keys){"n2", NULL, NULL, states[i % 2], 0}), 0);
-        assert_int_equal(update(f, &(struct keys){"n3", NULL, NULL, states[i % 2], 100}), 0);
-        assert_int_equal(update(f, &(struct keys){"n3", NULL, NULL, NULL, -1}), 0);
+        assert_int_equal(update_node(f, &(struct keys){"n1", NULL, NULL, states[i % 2], 100}), 0);
+        assert_int_equal(update_node(f, &(struct keys){"n2", NULL, NULL, states[i % 2], 0}), 0);
+        assert_int_equal(update_node(f, &(struct keys){"n3", NULL, NULL, states[i % 2], 100}), 0);
+        assert_int_equal(update_node(f, &(struct keys){"n3", NULL, NULL, NULL, -1}), 0);
         fixture_pass(f, 50000);
         if (i >= 2)
             fixture_restart(f);
@@ -142,8 +142,8 @@ static void resume_after_is_for_nodes_out_of_service(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 3);
     (void)state;
-    assert_int_equal(update(f, &(struct keys){"n1", NULL, NULL, NULL, 100}), ERR_PARSE);
-    assert_int_equal(update(f, &(struct keys){"n1", NULL, NULL, "DRAIN", -2}), ERR_PARSE);
+    assert_int_equal(update_node(f, &(struct keys){"n1", NULL, NULL, NULL, 100}), ERR_PARSE);
+    assert_int_equal(update_node(f, &(struct keys){"n1", NULL, NULL, "DRAIN", -2}), ERR_PARSE);
     assert_false(is_out(f, "n1"));
     fixture_free(f);
 }
@@ -154,7 +154,7 @@ int main(void)
         cmocka_unit_test(address_holds_at_once_and_across_a_restart),
         cmocka_unit_test(wrong_address_changes_nothing),
         cmocka_unit_test(step_is_launched_at_the_new_address),
-        cmocka_unit_test(node_is_resumed_after_its_seconds),
+        cmocka_unit_test(node_is_resumed_after_resume_after),
         cmocka_unit_test(resume_after_is_for_nodes_out_of_service),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

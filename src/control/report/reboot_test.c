@@ -76,7 +76,7 @@ static uint32_t run_job(struct fixture *f)
     return (uint32_t)id;
 }
 
-static void what_is_refused(void **state)
+static void invalid_reboot_requests_are_refused(void **state)
 {
     struct fixture *f = fixture_new_up(LINES, 2);
     assert_int_equal(request_reboot(f, &(struct request){"n1"}), ERR_CONFIG);
@@ -89,7 +89,7 @@ static void what_is_refused(void **state)
     fixture_free(f);
 }
 
-static void a_free_node_is_told_at_once(void **state)
+static void idle_node_gets_the_order_at_once(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     assert_int_equal(request_reboot(f, &(struct request){"n1"}), 0);
@@ -106,7 +106,7 @@ static void a_free_node_is_told_at_once(void **state)
     fixture_free(f);
 }
 
-static void one_with_jobs_is_told_when_they_have_gone(void **state)
+static void node_with_jobs_gets_the_order_after_they_end(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     uint32_t job = run_job(f);
@@ -146,7 +146,7 @@ static void asap_drains_and_resumes(void **state)
     fixture_free(f);
 }
 
-static void what_it_is_afterwards(void **state)
+static void next_state_applies_after_the_reboot(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "disk"), 0);
@@ -169,7 +169,7 @@ static void what_it_is_afterwards(void **state)
     fixture_free(f);
 }
 
-static void force_ends_its_jobs(void **state)
+static void forced_reboot_ends_the_jobs(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     uint32_t job = run_job(f);
@@ -184,7 +184,7 @@ static void force_ends_its_jobs(void **state)
     fixture_free(f);
 }
 
-static void force_after_asap_resumes_too(void **state)
+static void forced_reboot_after_asap_resumes_the_node(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     uint32_t job = run_job(f);
@@ -217,7 +217,7 @@ static void resumed_with_less_than_configured(void **state)
     fixture_free(f);
 }
 
-static void one_that_is_never_too_silent(void **state)
+static void rebooted_node_without_timeout_stays_up(void **state)
 {
     struct fixture *f = fixture_new_up(LINES PROGRAM "SlurmdTimeout=0\n", 2);
     assert_int_equal(request_reboot(f, &(struct request){"n1"}), 0);
@@ -228,7 +228,7 @@ static void one_that_is_never_too_silent(void **state)
     fixture_free(f);
 }
 
-static void one_that_does_not_come_back_is_down(void **state)
+static void node_that_does_not_return_is_down(void **state)
 {
     for (int restart = 0; restart < 2; restart++) {
         struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
@@ -449,16 +449,16 @@ static void test_nodes_reboot_after_the_prolog_of_the_controller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(a_free_node_is_told_at_once),
-        cmocka_unit_test(one_with_jobs_is_told_when_they_have_gone),
+        cmocka_unit_test(invalid_reboot_requests_are_refused),
+        cmocka_unit_test(idle_node_gets_the_order_at_once),
+        cmocka_unit_test(node_with_jobs_gets_the_order_after_they_end),
         cmocka_unit_test(asap_drains_and_resumes),
-        cmocka_unit_test(what_it_is_afterwards),
-        cmocka_unit_test(force_ends_its_jobs),
-        cmocka_unit_test(force_after_asap_resumes_too),
+        cmocka_unit_test(next_state_applies_after_the_reboot),
+        cmocka_unit_test(forced_reboot_ends_the_jobs),
+        cmocka_unit_test(forced_reboot_after_asap_resumes_the_node),
         cmocka_unit_test(resumed_with_less_than_configured),
-        cmocka_unit_test(one_that_is_never_too_silent),
-        cmocka_unit_test(one_that_does_not_come_back_is_down),
+        cmocka_unit_test(rebooted_node_without_timeout_stays_up),
+        cmocka_unit_test(node_that_does_not_return_is_down),
         cmocka_unit_test(test_only_administrators_reboot_the_nodes_of_a_job),
         cmocka_unit_test(test_only_administrators_change_whether_a_job_reboots_its_nodes),
         cmocka_unit_test(test_a_job_begins_when_all_of_its_nodes_have_rebooted),

@@ -31,8 +31,8 @@ static uint32_t start_job(struct fixture *f)
     return (uint32_t)id;
 }
 
-static int ask(struct fixture *f, const struct caller *who, uint32_t job, int64_t step,
-               const char *tasks)
+static int ask_cast(struct fixture *f, const struct caller *who, uint32_t job, int64_t step,
+                    const char *tasks)
 {
     Pb__CastAsk r = PB__CAST_ASK__INIT;
     Pb__StepId id = PB__STEP_ID__INIT;
@@ -47,7 +47,7 @@ static int ask(struct fixture *f, const struct caller *who, uint32_t job, int64_
     return fixture_code(f, f->last_call);
 }
 
-static const Pb__CastGrant *granted(struct fixture *f, struct arena *arena)
+static const Pb__CastGrant *get_grant(struct fixture *f, struct arena *arena)
 {
     vec_foreach (&f->replies, r)
         if (r->call == f->last_call)
@@ -55,29 +55,29 @@ static const Pb__CastGrant *granted(struct fixture *f, struct arena *arena)
     return NULL;
 }
 
-static void who_may(void **state)
+static void only_owner_and_operators_may_cast(void **state)
 {
     struct fixture *f = make_fixture();
     const struct caller operator= {.uid = 7, .is_operator = true, .user_name = "op"};
     uint32_t id = start_job(f), waits = start_job(f);
     (void)state;
 
-    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, id, -1, NULL), 0);
-    assert_int_equal(ask(f, &FIXTURE_OTHER, id, -1, NULL), ERR_ACCESS);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, -1, NULL), 0);
+    assert_int_equal(ask_cast(f, &FIXTURE_ROOT, id, -1, NULL), 0);
+    assert_int_equal(ask_cast(f, &FIXTURE_OTHER, id, -1, NULL), ERR_ACCESS);
     /* The files would be written as the owner. */
-    assert_int_equal(ask(f, &operator, id, -1, NULL), ERR_ACCESS);
-    assert_int_equal(ask(f, &FIXTURE_USER, 4711, -1, NULL), ERR_NO_JOB);
-    assert_int_equal(ask(f, &FIXTURE_USER, waits, -1, NULL), ERR_JOB_PENDING);
-    assert_int_equal(ask(f, &FIXTURE_USER, id, 9, NULL), ERR_NO_STEP);
-    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, "1-3"), ERR_NO_JOB);
-    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, "1"), ERR_NO_JOB);
+    assert_int_equal(ask_cast(f, &operator, id, -1, NULL), ERR_ACCESS);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, 4711, -1, NULL), ERR_NO_JOB);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, waits, -1, NULL), ERR_JOB_PENDING);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, 9, NULL), ERR_NO_STEP);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, -1, "1-3"), ERR_NO_JOB);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, -1, "1"), ERR_NO_JOB);
     fixture_batch_ended(f, "n1", id, 0, 0);
-    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), ERR_JOB_DONE);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, -1, NULL), ERR_JOB_DONE);
     fixture_free(f);
 }
 
-static void what_is_granted(void **state)
+static void grant_names_nodes_and_credential(void **state)
 {
     struct fixture *f = make_fixture();
     uint32_t id = start_job(f);
@@ -87,8 +87,8 @@ static void what_is_granted(void **state)
     (void)state;
 
     arena_init(&arena, 0);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, id, -1, NULL), 0);
-    g = granted(f, &arena);
+    assert_int_equal(ask_cast(f, &FIXTURE_ROOT, id, -1, NULL), 0);
+    g = get_grant(f, &arena);
     assert_int_equal(g->n_nodes, 3);
     assert_string_equal(g->nodes[2]->node, "n3");
     cred = arena_unpack(&arena, &pb__cred__descriptor, g->cred.data, g->cred.len);
@@ -101,8 +101,8 @@ static void what_is_granted(void **state)
     }
     assert_true(cred->expires_at_ms > cred->issued_at_ms);
     /* Only the node of the script. */
-    assert_int_equal(ask(f, &FIXTURE_USER, id, STEP_ID_BATCH, NULL), 0);
-    g = granted(f, &arena);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, STEP_ID_BATCH, NULL), 0);
+    g = get_grant(f, &arena);
     assert_int_equal(g->n_nodes, 1);
     assert_string_equal(g->nodes[0]->node, "n1");
     fixture_free(f);
@@ -110,7 +110,7 @@ static void what_is_granted(void **state)
 
 /* HET-58, HET-59: for the leader the nodes of all components, each once; for a component its own
  * nodes. */
-static void heterogeneous_job(void **state)
+static void grant_for_a_set_covers_all_components(void **state)
 {
     struct fixture *f = make_fixture();
     Pb__JobSpec specs[3];
@@ -126,8 +126,8 @@ static void heterogeneous_job(void **state)
     }
     uint32_t id = (uint32_t)fixture_submit_set(f, &FIXTURE_USER, specs, 3);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
-    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
-    const Pb__CastGrant *g = granted(f, &arena);
+    assert_int_equal(ask_cast(f, &FIXTURE_USER, id, -1, NULL), 0);
+    const Pb__CastGrant *g = get_grant(f, &arena);
     assert_int_equal(g->n_nodes, 2);
     assert_string_equal(g->nodes[0]->node, "n1");
     assert_string_equal(g->nodes[1]->node, "n2");
@@ -158,7 +158,7 @@ static void heterogeneous_job(void **state)
         assert_int_equal(fixture_code(f, f->last_call), tries[i].code);
         if (tries[i].code)
             continue;
-        g = granted(f, &arena);
+        g = get_grant(f, &arena);
         assert_int_equal(g->n_nodes, 1);
         assert_string_equal(g->nodes[0]->node, tries[i].node);
     }
@@ -166,7 +166,7 @@ static void heterogeneous_job(void **state)
 }
 
 /* Files may be on these nodes: only then they get the order about the end. */
-static void nodes_are_told_of_the_end(void **state)
+static void nodes_with_cast_files_are_told_the_end(void **state)
 {
     struct fixture *f = make_fixture();
     (void)state;
@@ -175,7 +175,7 @@ static void nodes_are_told_of_the_end(void **state)
         uint32_t id = start_job(f);
 
         if (asked)
-            assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
+            assert_int_equal(ask_cast(f, &FIXTURE_USER, id, -1, NULL), 0);
         fixture_clear(f);
         fixture_batch_ended(f, "n1", id, 0, 0);
         assert_int_equal(fixture_terminates(f, "n2", id) > 0, asked);
@@ -192,10 +192,10 @@ static void nodes_are_told_of_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_may),
-        cmocka_unit_test(what_is_granted),
-        cmocka_unit_test(heterogeneous_job),
-        cmocka_unit_test(nodes_are_told_of_the_end),
+        cmocka_unit_test(only_owner_and_operators_may_cast),
+        cmocka_unit_test(grant_names_nodes_and_credential),
+        cmocka_unit_test(grant_for_a_set_covers_all_components),
+        cmocka_unit_test(nodes_with_cast_files_are_told_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 
 enum break_kind { RESTART, RECONFIGURE, BREAKS };
 
-static void break_off(struct fixture *f, unsigned how)
+static void break_connection(struct fixture *f, unsigned how)
 {
     if (how == RESTART)
         fixture_restart(f);
@@ -70,7 +70,7 @@ static int scancel_step(struct fixture *f, uint32_t step_id)
 }
 
 /* Returns how often the node got the order to end the step since the last call. */
-static size_t ends(struct fixture *f, const char *node, uint32_t step_id)
+static size_t count_end_orders(struct fixture *f, const char *node, uint32_t step_id)
 {
     size_t count = 0;
     vec_foreach (&f->orders, o)
@@ -82,22 +82,23 @@ static size_t ends(struct fixture *f, const char *node, uint32_t step_id)
     return count;
 }
 
-static void what_was_to_end_is_told_again(void **state)
+static void end_orders_are_repeated_after_a_break(void **state)
 {
     for (unsigned how = 0; how < BREAKS; how++) {
         struct fixture *f = make_fixture(2, 2, false);
         fixture_step_ended(f, "n2", 1, 0, 0);
         assert_int_equal(scancel_step(f, 0), 0);
-        assert_int_equal(ends(f, "n1", 0), 1);
-        break_off(f, how);
+        assert_int_equal(count_end_orders(f, "n1", 0), 1);
+        break_connection(f, how);
         fixture_clear(f);
         fixture_pass(f, 1000);
-        assert_int_equal(ends(f, "n1", 0), 1);
-        assert_int_equal(ends(f, "n2", 0), 0); /* it has reported that nothing is left */
+        assert_int_equal(count_end_orders(f, "n1", 0), 1);
+        assert_int_equal(count_end_orders(f, "n2", 0),
+                         0); /* it has reported that nothing is left */
         fixture_step_ended(f, "n1", 1, 0, SIGTERM);
         fixture_clear(f);
         fixture_pass(f, 5000);
-        assert_int_equal(ends(f, "n1", 0), 0);
+        assert_int_equal(count_end_orders(f, "n1", 0), 0);
         fixture_free(f);
     }
 }
@@ -109,7 +110,7 @@ static void a_node_that_has_reported_is_not_waited_for(void **state)
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         fixture_step_ended(f, "n1", 1, 0, 3 << 8);
-        break_off(f, how);
+        break_connection(f, how);
         assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
         fixture_step_ended(f, "n2", 1, 0, 0);
         assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
@@ -119,7 +120,7 @@ static void a_node_that_has_reported_is_not_waited_for(void **state)
 }
 
 /* A state is written once, and not again for each repeated report. */
-static void nothing_new_is_not_written(void **state)
+static void repeated_report_writes_nothing(void **state)
 {
     struct fixture *f = make_fixture(2, 2, false);
     fixture_step_ended(f, "n1", 1, 0, 0);
@@ -133,7 +134,7 @@ static void nothing_new_is_not_written(void **state)
 }
 
 /* The last remaining node is lost: no further report will come. */
-static void it_ends_with_the_last_node_that_it_waits_for(void **state)
+static void step_ends_when_its_last_awaited_node_is_lost(void **state)
 {
     struct fixture *f = make_fixture(3, 3, true);
     fixture_step_ended(f, "n1", 1, 0, 0);
@@ -144,7 +145,7 @@ static void it_ends_with_the_last_node_that_it_waits_for(void **state)
     fixture_free(f);
 }
 
-static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
+static void lost_node_of_the_job_outside_the_step_changes_nothing(void **state)
 {
     struct fixture *f = make_fixture(3, 1, true);
     assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
@@ -155,7 +156,7 @@ static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
 }
 
 /* The node reported the end before it failed. */
-static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
+static void lost_node_where_the_step_has_ended_changes_nothing(void **state)
 {
     struct fixture *f = make_fixture(3, 3, true);
     fixture_step_ended(f, "n3", 1, 0, 0);
@@ -166,7 +167,7 @@ static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
     fixture_free(f);
 }
 
-static void one_that_nobody_launches_is_asked_for(void **state)
+static void unlaunched_step_is_asked_for(void **state)
 {
     struct fixture *f = make_fixture(2, 2, false);
     fixture_pass(f, OLD_MS - 5000);
@@ -196,7 +197,7 @@ static struct fixture *make_batch(void)
     return f;
 }
 
-static void a_launch_confirmed_ends_no_other_order(void **state)
+static void confirmed_launch_keeps_other_orders(void **state)
 {
     struct fixture *f = make_batch();
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
@@ -209,13 +210,13 @@ static void a_launch_confirmed_ends_no_other_order(void **state)
     fixture_launched(f, "n1", 1, 0);
     fixture_clear(f);
     fixture_pass(f, 1000);
-    assert_int_equal(ends(f, "n1", 0), 1);
-    assert_int_equal(ends(f, "n2", 0), 1);
+    assert_int_equal(count_end_orders(f, "n1", 0), 1);
+    assert_int_equal(count_end_orders(f, "n2", 0), 1);
     assert_int_equal(fixture_launches(f, "n1", 1), 0);
     fixture_free(f);
 }
 
-static void a_launch_confirmed_ends_no_order_to_stand_still(void **state)
+static void confirmed_launch_keeps_a_suspend_order(void **state)
 {
     struct fixture *f = make_batch();
     Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
@@ -233,18 +234,18 @@ static void a_launch_confirmed_ends_no_order_to_stand_still(void **state)
     fixture_free(f);
 }
 
-static void the_end_of_a_script_waits_for_its_node(void **state)
+static void end_order_for_a_script_waits_for_its_node(void **state)
 {
     for (unsigned how = 0; how < BREAKS; how++) {
         struct fixture *f = make_batch();
         fixture_launched(f, "n1", 1, 0);
         control_node_lost(f->control, "n1");
         assert_int_equal(scancel_step(f, STEP_ID_BATCH), 0);
-        break_off(f, how);
+        break_connection(f, how);
         fixture_clear(f);
         fixture_pass(f, 1000);
-        assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 1);
-        assert_int_equal(ends(f, "n2", STEP_ID_BATCH), 0);
+        assert_int_equal(count_end_orders(f, "n1", STEP_ID_BATCH), 1);
+        assert_int_equal(count_end_orders(f, "n2", STEP_ID_BATCH), 0);
         size_t puts = f->puts;
         assert_int_equal(scancel_step(f, STEP_ID_BATCH), 0);
         assert_int_equal(f->puts, puts);
@@ -252,13 +253,13 @@ static void the_end_of_a_script_waits_for_its_node(void **state)
         assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
         fixture_clear(f);
         fixture_pass(f, 5000);
-        assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 0);
+        assert_int_equal(count_end_orders(f, "n1", STEP_ID_BATCH), 0);
         fixture_free(f);
     }
 }
 
 /* The order to end applies to one attempt, not to the next. */
-static void the_end_of_a_script_is_that_of_one_attempt(void **state)
+static void end_order_for_a_script_applies_to_one_attempt(void **state)
 {
     struct fixture *f = make_batch();
     fixture_launched(f, "n1", 1, 0);
@@ -270,24 +271,24 @@ static void the_end_of_a_script_is_that_of_one_attempt(void **state)
     fixture_launched(f, "n1", 1, 1);
     fixture_clear(f);
     fixture_pass(f, 5000);
-    assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 0);
+    assert_int_equal(count_end_orders(f, "n1", STEP_ID_BATCH), 0);
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_to_end_is_told_again),
+        cmocka_unit_test(end_orders_are_repeated_after_a_break),
         cmocka_unit_test(a_node_that_has_reported_is_not_waited_for),
-        cmocka_unit_test(nothing_new_is_not_written),
-        cmocka_unit_test(it_ends_with_the_last_node_that_it_waits_for),
-        cmocka_unit_test(it_is_no_worse_for_a_node_that_is_not_its_own),
-        cmocka_unit_test(it_is_no_worse_for_a_node_where_it_has_ended),
-        cmocka_unit_test(one_that_nobody_launches_is_asked_for),
-        cmocka_unit_test(a_launch_confirmed_ends_no_other_order),
-        cmocka_unit_test(a_launch_confirmed_ends_no_order_to_stand_still),
-        cmocka_unit_test(the_end_of_a_script_waits_for_its_node),
-        cmocka_unit_test(the_end_of_a_script_is_that_of_one_attempt),
+        cmocka_unit_test(repeated_report_writes_nothing),
+        cmocka_unit_test(step_ends_when_its_last_awaited_node_is_lost),
+        cmocka_unit_test(lost_node_of_the_job_outside_the_step_changes_nothing),
+        cmocka_unit_test(lost_node_where_the_step_has_ended_changes_nothing),
+        cmocka_unit_test(unlaunched_step_is_asked_for),
+        cmocka_unit_test(confirmed_launch_keeps_other_orders),
+        cmocka_unit_test(confirmed_launch_keeps_a_suspend_order),
+        cmocka_unit_test(end_order_for_a_script_waits_for_its_node),
+        cmocka_unit_test(end_order_for_a_script_applies_to_one_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ static struct fixture *make_fixture(int64_t minutes)
     return f;
 }
 
-static int change(struct fixture *f, const struct caller *who, int step_id, int64_t limit_sec,
-                  int64_t change_sec)
+static int change_limit(struct fixture *f, const struct caller *who, int step_id, int64_t limit_sec,
+                        int64_t change_sec)
 {
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__StepLimit limit = PB__STEP_LIMIT__INIT;
@@ -52,7 +52,7 @@ static int change(struct fixture *f, const struct caller *who, int step_id, int6
 }
 
 /* Returns the number of orders to end this step, each with the reason for users. */
-static size_t ends(const struct fixture *f, uint32_t step_id)
+static size_t count_end_orders(const struct fixture *f, uint32_t step_id)
 {
     size_t count = 0;
     vec_foreach (&f->orders, o)
@@ -66,7 +66,7 @@ static size_t ends(const struct fixture *f, uint32_t step_id)
     return count;
 }
 
-static void changed_limit_ends_the_steps_it_names(void **state)
+static void changed_limit_ends_the_named_steps(void **state)
 {
     static const struct {
         int64_t was_min;
@@ -92,8 +92,9 @@ static void changed_limit_ends_the_steps_it_names(void **state)
             struct fixture *f = make_fixture(rows[i].was_min);
             struct caller user = FIXTURE_USER;
             uint32_t one = rows[i].step > 0 ? 1 : 0;
-            assert_int_equal(change(f, &user, rows[i].step, rows[i].limit_sec, rows[i].change_sec),
-                             rows[i].code);
+            assert_int_equal(
+                change_limit(f, &user, rows[i].step, rows[i].limit_sec, rows[i].change_sec),
+                rows[i].code);
             if (restart) {
                 fixture_restart(f);
                 fixture_register_job(f, "n1", 1, false);
@@ -102,23 +103,23 @@ static void changed_limit_ends_the_steps_it_names(void **state)
             }
             int64_t min = rows[i].ends_min ? rows[i].ends_min : 30;
             fixture_pass(f, (min - 1) * MINUTE_MS);
-            assert_int_equal(ends(f, one), 0);
+            assert_int_equal(count_end_orders(f, one), 0);
             fixture_pass(f, MINUTE_MS + 1000);
-            assert_int_equal(ends(f, one) > 0, rows[i].ends_min > 0);
-            assert_int_equal(ends(f, !one) > 0, rows[i].step < 0);
+            assert_int_equal(count_end_orders(f, one) > 0, rows[i].ends_min > 0);
+            assert_int_equal(count_end_orders(f, !one) > 0, rows[i].step < 0);
             assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
             fixture_free(f);
         }
 }
 
-static void others_may_not_change_it(void **state)
+static void only_owner_and_operators_change_a_step_limit(void **state)
 {
     struct fixture *f = make_fixture(10);
     struct caller other = FIXTURE_USER, root = FIXTURE_ROOT;
     (void)state;
     other.uid++;
-    assert_int_equal(change(f, &other, 0, 300, 0), ERR_ACCESS);
-    assert_int_equal(change(f, &root, 0, 300, 0), 0);
+    assert_int_equal(change_limit(f, &other, 0, 300, 0), ERR_ACCESS);
+    assert_int_equal(change_limit(f, &root, 0, 300, 0), 0);
     fixture_free(f);
 }
 
@@ -129,7 +130,7 @@ static void suspended_step_keeps_its_time(void **state)
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     Pb__JobSuspend m = PB__JOB_SUSPEND__INIT;
     (void)state;
-    assert_int_equal(change(f, &user, 0, 300, 0), 0);
+    assert_int_equal(change_limit(f, &user, 0, 300, 0), 0);
     m.job_id = 1;
     control_job_suspend(f->control, ++f->last_call, &root, &m);
     fixture_turn(f);
@@ -138,9 +139,9 @@ static void suspended_step_keeps_its_time(void **state)
     control_job_suspend(f->control, ++f->last_call, &root, &m);
     fixture_turn(f);
     fixture_pass(f, 4 * MINUTE_MS);
-    assert_int_equal(ends(f, 0), 0);
+    assert_int_equal(count_end_orders(f, 0), 0);
     fixture_pass(f, MINUTE_MS + 1000);
-    assert_true(ends(f, 0) > 0);
+    assert_true(count_end_orders(f, 0) > 0);
     fixture_free(f);
 }
 
@@ -190,15 +191,15 @@ static void limit_that_srun_enforces_spares_a_suspension(void **state)
         fixture_pass(f, 2 * MINUTE_MS);
         assert_int_equal(list_step(f, &arena)->job_run_ms, 4 * MINUTE_MS);
         assert_false(list_step(f, &arena)->suspended);
-        assert_int_equal(ends(f, 0), 0);
+        assert_int_equal(count_end_orders(f, 0), 0);
         fixture_pass(f, MINUTE_MS + 1000);
-        assert_true(ends(f, 0) > 0);
-        assert_true(ends(f, 1) > 0);
+        assert_true(count_end_orders(f, 0) > 0);
+        assert_true(count_end_orders(f, 1) > 0);
         fixture_free(f);
     }
 }
 
-static void a_job_has_so_many_steps_and_so_much_memory(void **state)
+static void steps_and_memory_of_a_job_are_limited(void **state)
 {
     struct fixture *f = fixture_new_up(
         "SelectTypeParameters=CR_Core_Memory\nNodeName=n1 CPUs=4 RealMemory=4000\nMaxStepCount=2\n"
@@ -229,11 +230,11 @@ static void a_job_has_so_many_steps_and_so_much_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changed_limit_ends_the_steps_it_names),
-        cmocka_unit_test(others_may_not_change_it),
+        cmocka_unit_test(changed_limit_ends_the_named_steps),
+        cmocka_unit_test(only_owner_and_operators_change_a_step_limit),
         cmocka_unit_test(suspended_step_keeps_its_time),
         cmocka_unit_test(limit_that_srun_enforces_spares_a_suspension),
-        cmocka_unit_test(a_job_has_so_many_steps_and_so_much_memory),
+        cmocka_unit_test(steps_and_memory_of_a_job_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void fill_parts_of_job(struct request *r, uint32_t job, size_t count)
     }
 }
 
-static uint64_t create(struct fixture *f, const struct request *r)
+static uint64_t create_step(struct fixture *f, const struct request *r)
 {
     control_step_create(f->control, ++f->last_call, &user, &r->whole);
     fixture_turn(f);
@@ -85,7 +85,7 @@ static const Pb__StepReply *reply_to(struct fixture *f, uint64_t call, struct ar
     return found;
 }
 
-static void complete(struct fixture *f, uint32_t job, uint32_t step)
+static void complete_step(struct fixture *f, uint32_t job, uint32_t step)
 {
     Pb__StepComplete end = PB__STEP_COMPLETE__INIT;
     end.job_id = job;
@@ -121,19 +121,19 @@ static void test_parts_without_offsets(void **state)
     arena_init(&arena, 0);
     uint32_t id = run_set(f);
     fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
-    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    const Pb__StepReply *made = reply_to(f, create_step(f, &r), &arena);
     assert_int_equal(made->n_parts, 2);
     assert_true(made->parts[0]->job_id == id && made->parts[1]->job_id == id + 1);
     fill_request(&r, id + 1, 2, (const int[]){-1, -1}, 1); /* of a component: all parts are in it */
-    made = reply_to(f, create(f, &r), &arena);
+    made = reply_to(f, create_step(f, &r), &arena);
     assert_true(made->parts[0]->job_id == id + 1 && made->parts[1]->job_id == id + 1);
     fill_request(&r, id, 4, (const int[]){-1, -1, -1, -1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_COMPONENT);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_COMPONENT);
     fixture_free(f);
 }
 
 /* HET-71, HET-76: one id, one range of ranks, one credential with all parts. */
-static void test_one_step_in_three_jobs(void **state)
+static void test_step_in_three_components_has_one_id(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     _cleanup_arena_ struct arena arena;
@@ -142,7 +142,7 @@ static void test_one_step_in_three_jobs(void **state)
     arena_init(&arena, 0);
     uint32_t id = run_set(f);
     fill_request(&r, id, 3, (const int[]){0, 1, 2}, 3);
-    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    const Pb__StepReply *made = reply_to(f, create_step(f, &r), &arena);
     assert_true(made->job_id == id && made->step_id == 0 && made->num_tasks == 9);
     assert_int_equal(made->n_layout, 4);
     assert_int_equal(made->n_parts, 3);
@@ -193,7 +193,7 @@ static void test_numbers_have_gaps(void **state)
                  {2, {2, 1}, 3, {false, true, true}}};
     for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         fill_request(&r, id, tries[i].count, tries[i].offsets, 2);
-        const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+        const Pb__StepReply *made = reply_to(f, create_step(f, &r), &arena);
         assert_int_equal(made->step_id, tries[i].step);
         assert_int_equal(made->parts ? made->parts[0]->set_offset : 0,
                          made->parts ? (uint32_t)tries[i].offsets[0] : 0);
@@ -202,7 +202,7 @@ static void test_numbers_have_gaps(void **state)
         fixture_restart(f);
         for (uint32_t k = 0; k < 3; k++)
             assert_int_equal(count_steps(f, id + k), tries[i].in[k]);
-        complete(f, id, made->step_id); /* by the leader's id: the whole step */
+        complete_step(f, id, made->step_id); /* by the leader's id: the whole step */
         for (uint32_t k = 0; k < 3; k++)
             assert_int_equal(count_steps(f, id + k), 0);
     }
@@ -211,7 +211,7 @@ static void test_numbers_have_gaps(void **state)
 
 /* HET-75, HET-76: if one component is busy, nothing is allocated in the others; when it is free,
  * the whole step is created, wherever the other step was. */
-static void test_all_parts_or_none(void **state)
+static void test_all_parts_start_or_none(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     _cleanup_arena_ struct arena arena;
@@ -220,25 +220,25 @@ static void test_all_parts_or_none(void **state)
     arena_init(&arena, 0);
     uint32_t id = run_set(f);
     fill_request(&busy, id, 1, (const int[]){2}, 4);
-    const Pb__StepReply *first = reply_to(f, create(f, &busy), &arena);
+    const Pb__StepReply *first = reply_to(f, create_step(f, &busy), &arena);
     fill_request(&all, id, 3, (const int[]){0, 1, 2}, 4);
     all.whole.has_immediate = all.whole.immediate = true;
-    assert_int_equal(fixture_code(f, create(f, &all)), ERR_NODES_BUSY);
+    assert_int_equal(fixture_code(f, create_step(f, &all)), ERR_NODES_BUSY);
     all.whole.has_immediate = false;
     uint8_t key[16] = "sixteen bytes xx";
     all.whole.has_request_id = true;
     all.whole.request_id = (ProtobufCBinaryData){sizeof key, key};
-    uint64_t waiting = create(f, &all);
+    uint64_t waiting = create_step(f, &all);
     assert_int_equal(fixture_code(f, waiting), -1);
     fill_request(&small, id, 2, (const int[]){0, 1}, 4);
-    const Pb__StepReply *second = reply_to(f, create(f, &small), &arena);
-    complete(f, id, second->step_id);
+    const Pb__StepReply *second = reply_to(f, create_step(f, &small), &arena);
+    complete_step(f, id, second->step_id);
     assert_int_equal(fixture_code(f, waiting), -1);
-    complete(f, id, first->step_id);
+    complete_step(f, id, first->step_id);
     const Pb__StepReply *made = reply_to(f, waiting, &arena);
     assert_true(made->num_tasks == 12 && made->n_parts == 3);
     /* The repeated request finds the same step. */
-    const Pb__StepReply *again = reply_to(f, create(f, &all), &arena);
+    const Pb__StepReply *again = reply_to(f, create_step(f, &all), &arena);
     assert_true(again->step_id == made->step_id && again->n_layout == made->n_layout);
     for (uint32_t k = 0; k < 3; k++)
         assert_int_equal(count_steps(f, id + k), 1);
@@ -256,12 +256,12 @@ static void test_waiting_is_bounded_for_the_set(void **state)
     for (int i = 0; i < 3; i++) {
         fill_request(&busy, id, 1, &i, 4);
         busy.parts[0].num_tasks = i == 1 ? 8 : 4;
-        assert_int_equal(fixture_code(f, create(f, &busy)), 0);
+        assert_int_equal(fixture_code(f, create_step(f, &busy)), 0);
     }
     for (int i = 0; i < 300; i++) {
         int offset = i % 3;
         fill_request(&one, id, 1, &offset, 1);
-        int code = fixture_code(f, create(f, &one));
+        int code = fixture_code(f, create_step(f, &one));
         waiting += code == -1;
         refused += code == ERR_BUSY;
     }
@@ -271,7 +271,7 @@ static void test_waiting_is_bounded_for_the_set(void **state)
 }
 
 /* HET-80. */
-static void test_components_that_are_not_there(void **state)
+static void test_missing_components_are_refused(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     struct request r;
@@ -279,29 +279,29 @@ static void test_components_that_are_not_there(void **state)
     uint32_t id = run_set(f);
     static const int beyond[] = {0, 3};
     fill_request(&r, id, 2, beyond, 1);
-    uint64_t call = create(f, &r);
+    uint64_t call = create_step(f, &r);
     assert_int_equal(fixture_code(f, call), ERR_COMPONENT);
     assert_string_equal(fixture_text(f, call),
                         "Attempt to run a job step with het group value of 3, but the job "
                         "allocation has maximum value of 2");
     assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
     fill_request(&r, id, 2, (const int[]){0, 1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_JOB_DONE);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_JOB_DONE);
     assert_int_equal(count_steps(f, id), 0);
     int64_t plain = fixture_submit(f, &user, NULL);
     fill_request(&r, (uint32_t)plain, 2, (const int[]){0, 1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_COMPONENT);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_COMPONENT);
     static Pb__StepSpec *many[JOB_SET_MAX + 1];
     for (size_t i = 0; i <= JOB_SET_MAX; i++)
         many[i] = &r.parts[0];
     r.whole.parts = many;
     r.whole.n_parts = JOB_SET_MAX + 1;
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_COMPONENT);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_COMPONENT);
     fixture_free(f);
 }
 
 /* HET-109, HET-110: parts with different shapes in one job, on different nodes. */
-static void test_parts_in_one_job(void **state)
+static void test_parts_of_different_shape_start_in_one_job(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     _cleanup_arena_ struct arena arena;
@@ -311,7 +311,7 @@ static void test_parts_in_one_job(void **state)
     uint32_t id = run_job(f);
     fill_parts_of_job(&r, id, 2);
     r.parts[0].num_tasks = 4;
-    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    const Pb__StepReply *made = reply_to(f, create_step(f, &r), &arena);
     assert_true(made->num_tasks == 5 && made->n_layout == 2 && made->n_parts == 2);
     assert_true(made->layout[0]->n_task_ids == 4 && made->layout[0]->part == 0);
     assert_true(made->layout[1]->n_task_ids == 1 && made->layout[1]->task_ids[0] == 4);
@@ -324,14 +324,14 @@ static void test_parts_in_one_job(void **state)
     assert_true(cred->parts[1]->job_id == id && !cred->parts[1]->n_job_nodes);
     assert_int_equal(count_steps(f, id), 1);
     fixture_restart(f);
-    complete(f, id, made->step_id);
+    complete_step(f, id, made->step_id);
     assert_int_equal(count_steps(f, id), 0);
     r.parts[0].nodes = r.parts[1].nodes = made->layout[0]->node; /* four tasks leave no CPU there */
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_TOO_MANY_CPUS);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_TOO_MANY_CPUS);
     r.parts[0].nodes = r.parts[1].nodes = NULL;
     r.parts[0].min_nodes = 2;
     r.parts[0].num_tasks = 8;
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_STEP_CONFIG); /* no node is left */
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_STEP_CONFIG); /* no node is left */
     fixture_free(f);
 }
 
@@ -351,7 +351,7 @@ static void test_parts_share_a_node(void **state)
         r.parts[1].cpus_per_task = 3;
         r.parts[2].nodes = named ? (char *)"n1" : NULL;
         r.parts[2].cpus_per_task = named ? 2 : 1;
-        const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+        const Pb__StepReply *made = reply_to(f, create_step(f, &r), &arena);
         /* n1 has the tasks of parts 0 and 2, n2 that of part 1 */
         assert_true(made->num_tasks == 4 && made->n_layout == 2 && made->n_parts == 3);
         const Pb__StepNode *shared = made->layout[0], *other = made->layout[1];
@@ -369,8 +369,8 @@ static void test_parts_share_a_node(void **state)
         one.has_num_tasks = one.has_cpus_per_task = true;
         one.num_tasks = one.cpus_per_task = 1;
         struct request single = {.whole = one};
-        assert_int_equal(fixture_code(f, create(f, &single)), named ? ERR_NODES_BUSY : 0);
-        complete(f, id, made->step_id);
+        assert_int_equal(fixture_code(f, create_step(f, &single)), named ? ERR_NODES_BUSY : 0);
+        complete_step(f, id, made->step_id);
         assert_int_equal(count_steps(f, id), named ? 0 : 1);
     }
     fixture_free(f);
@@ -385,17 +385,17 @@ static void test_parts_are_kept_apart(void **state)
     uint32_t id = run_job(f);
     fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
     r.parts[0].nodes = r.parts[1].nodes = (char *)"n1";
-    uint64_t call = create(f, &r);
+    uint64_t call = create_step(f, &r);
     assert_int_equal(fixture_code(f, call), ERR_STEP_CONFIG);
     assert_non_null(strstr(fixture_text(f, call), "required node n1 overlaps with excluded n1"));
     r.parts[0].nodes = r.parts[1].nodes = NULL;
     r.parts[0].num_tasks = 2;
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_STEP_CONFIG); /* no node is left */
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_STEP_CONFIG); /* no node is left */
     fixture_free(f);
 }
 
 /* The record of the leader is damaged while the set runs: steps of other components continue. */
-static void test_without_the_leader(void **state)
+static void test_steps_continue_without_the_record_of_the_leader(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     _cleanup_arena_ struct arena arena;
@@ -412,38 +412,38 @@ static void test_without_the_leader(void **state)
     pb__step_spec__init(&r.whole);
     r.whole.has_job_id = true;
     r.whole.job_id = id + 1;
-    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    const Pb__StepReply *made = reply_to(f, create_step(f, &r), &arena);
     assert_true(made->step_id == 0 && made->num_tasks == 2);
     fill_request(&r, id + 1, 2, (const int[]){1, 2}, 1);
     r.parts[0].has_overlap = r.parts[0].overlap = true;
-    made = reply_to(f, create(f, &r), &arena);
+    made = reply_to(f, create_step(f, &r), &arena);
     assert_true(made->step_id == 1 && made->n_parts == 2);
     fill_request(&r, id + 1, 2, (const int[]){0, 1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), ERR_JOB_DONE);
-    complete(f, id + 1, 0);
-    complete(f, id + 1, 1);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), ERR_JOB_DONE);
+    complete_step(f, id + 1, 0);
+    complete_step(f, id + 1, 1);
     assert_int_equal(count_steps(f, id + 1), 0);
     fixture_free(f);
 }
 
 /* HET-70. */
-static void test_disabled(void **state)
+static void test_disabled_het_steps_are_refused(void **state)
 {
     struct fixture *f = fixture_new_up(CONF "SchedulerParameters=disable_hetjob_steps\n", 4);
     struct request r;
     (void)state;
     uint32_t id = run_set(f);
     fill_request(&r, id, 2, (const int[]){0, 1}, 1);
-    uint64_t call = create(f, &r);
+    uint64_t call = create_step(f, &r);
     assert_int_equal(fixture_code(f, call), ERR_NOT_SUPPORTED);
     assert_non_null(strstr(fixture_text(f, call), "disable_hetjob_steps"));
     fill_request(&r, id, 1, (const int[]){1}, 1);
-    assert_int_equal(fixture_code(f, create(f, &r)), 0);
+    assert_int_equal(fixture_code(f, create_step(f, &r)), 0);
     fixture_free(f);
 }
 
 /* HET-111: several parts in one component of a heterogeneous job, unless HetLimits forbids it. */
-static void test_parts_in_one_component(void **state)
+static void test_parts_in_one_component_start_if_permitted(void **state)
 {
     static const char *const lines[] = {CONF, CONF "HetLimits=het_steps\n"};
     _cleanup_arena_ struct arena arena;
@@ -456,7 +456,7 @@ static void test_parts_in_one_component(void **state)
         fill_request(&r, id, 3, (const int[]){1, 0, 1}, 1);
         r.parts[0].has_min_nodes = r.parts[2].has_min_nodes = true;
         r.parts[0].min_nodes = r.parts[2].min_nodes = 1;
-        uint64_t call = create(f, &r);
+        uint64_t call = create_step(f, &r);
         if (kept) {
             assert_int_equal(fixture_code(f, call), ERR_NOT_SUPPORTED);
             assert_non_null(
@@ -474,17 +474,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_without_offsets),
-        cmocka_unit_test(test_one_step_in_three_jobs),
+        cmocka_unit_test(test_step_in_three_components_has_one_id),
         cmocka_unit_test(test_numbers_have_gaps),
-        cmocka_unit_test(test_all_parts_or_none),
+        cmocka_unit_test(test_all_parts_start_or_none),
         cmocka_unit_test(test_waiting_is_bounded_for_the_set),
-        cmocka_unit_test(test_components_that_are_not_there),
-        cmocka_unit_test(test_parts_in_one_job),
+        cmocka_unit_test(test_missing_components_are_refused),
+        cmocka_unit_test(test_parts_of_different_shape_start_in_one_job),
         cmocka_unit_test(test_parts_share_a_node),
         cmocka_unit_test(test_parts_are_kept_apart),
-        cmocka_unit_test(test_without_the_leader),
-        cmocka_unit_test(test_disabled),
-        cmocka_unit_test(test_parts_in_one_component),
+        cmocka_unit_test(test_steps_continue_without_the_record_of_the_leader),
+        cmocka_unit_test(test_disabled_het_steps_are_refused),
+        cmocka_unit_test(test_parts_in_one_component_start_if_permitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

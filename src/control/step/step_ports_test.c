@@ -10,7 +10,7 @@
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nMpiParams=ports=12000-12003\n"                 \
     "NodeName=n[1-2] CPUs=8\nPartitionName=a Nodes=ALL Default=YES\n"
 
-static void text_names_runs(void **state)
+static void port_list_is_formatted_as_ranges(void **state)
 {
     static const uint32_t ports[] = {12000, 12001, 12003, 12005, 12006, 12007};
     struct str text = STR_INIT;
@@ -23,7 +23,7 @@ static void text_names_runs(void **state)
 }
 
 /* Requests a job with a step on n1; returns the call. */
-static uint64_t ask(struct fixture *f, uint32_t ports, uint32_t tasks)
+static uint64_t request_job_with_step(struct fixture *f, uint32_t ports, uint32_t tasks)
 {
     struct caller user = FIXTURE_USER;
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
@@ -54,7 +54,7 @@ static uint64_t ask_again(struct fixture *f, uint32_t job, uint32_t ports)
     return f->last_call;
 }
 
-static void first_port(struct fixture *f, uint32_t job, uint32_t ports, uint32_t first)
+static void assert_first_port(struct fixture *f, uint32_t job, uint32_t ports, uint32_t first)
 {
     struct arena arena;
     arena_init(&arena, 0);
@@ -72,19 +72,19 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 2);
 }
 
-static void cancel(struct fixture *f, uint32_t job)
+static void cancel_job(struct fixture *f, uint32_t job)
 {
     assert_int_equal(fixture_cancel(f, &FIXTURE_USER, job, NULL, 0), 0);
 }
 
 /* The srun does not call again. */
-static void a_job_whose_step_nobody_asks_for_ends(void **state)
+static void job_without_a_requested_step_ends(void **state)
 {
     struct fixture *f = make_fixture();
-    ask(f, 4, 1);
-    ask(f, 1, 1);
-    first_port(f, 1, 4, 12000);
-    first_port(f, 2, 0, 0);
+    request_job_with_step(f, 4, 1);
+    request_job_with_step(f, 1, 1);
+    assert_first_port(f, 1, 4, 12000);
+    assert_first_port(f, 2, 0, 0);
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
     fixture_pass(f, 20000);
     uint64_t call = ask_again(f, 2, 1);
@@ -111,7 +111,7 @@ static uint64_t ask_without(struct fixture *f, uint32_t job)
     return f->last_call;
 }
 
-static void complete(struct fixture *f, uint32_t job, uint32_t step)
+static void complete_step(struct fixture *f, uint32_t job, uint32_t step)
 {
     struct caller user = FIXTURE_USER;
     Pb__StepComplete r = PB__STEP_COMPLETE__INIT;
@@ -122,13 +122,13 @@ static void complete(struct fixture *f, uint32_t job, uint32_t step)
 }
 
 /* The request is also retried at each end of a step of its job: the list does not grow. */
-static void who_waits_is_in_the_list_once(void **state)
+static void waiting_step_is_listed_once(void **state)
 {
     struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-    ask(f, 4, 1);
+    request_job_with_step(f, 4, 1);
     spec.req_nodes = (char *)"n1";
     r.spec = &spec;
     control_alloc(f->control, ++f->last_call, &user, &r);
@@ -136,7 +136,7 @@ static void who_waits_is_in_the_list_once(void **state)
     ask_again(f, 2, 1);
     for (uint32_t step = 0; step < 5; step++) {
         ask_without(f, 2);
-        complete(f, 2, step);
+        complete_step(f, 2, step);
     }
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
     assert_int_equal(f->control->ports_awaited.len, 1);
@@ -144,28 +144,28 @@ static void who_waits_is_in_the_list_once(void **state)
 }
 
 /* Processes may use the ports until the node is clean; a restart keeps this state. */
-static void ports_of_a_job_are_free_when_its_node_is(void **state)
+static void ports_are_released_with_the_node(void **state)
 {
     struct fixture *f = make_fixture();
-    ask(f, 4, 1);
-    ask(f, STEP_PORTS_EACH, 2);
-    cancel(f, 1);
+    request_job_with_step(f, 4, 1);
+    request_job_with_step(f, STEP_PORTS_EACH, 2);
+    cancel_job(f, 1);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__CANCELLED);
     ask_again(f, 2, 1);
-    first_port(f, 2, 0, 0);
+    assert_first_port(f, 2, 0, 0);
     fixture_restart(f);
     fixture_register(f, "n1", "i1");
     ask_again(f, 2, 1);
-    first_port(f, 2, 0, 0);
+    assert_first_port(f, 2, 0, 0);
     fixture_gone(f, "n1", 1, 0);
-    first_port(f, 2, 1, 12000);
+    assert_first_port(f, 2, 1, 12000);
     fixture_free(f);
 }
 
-static void what_never_can_be_is_refused_at_once(void **state)
+static void impossible_port_counts_are_refused_at_once(void **state)
 {
     struct fixture *f = make_fixture();
-    assert_int_equal(fixture_code(f, ask(f, 5, 1)), ERR_STEP_CONFIG);
+    assert_int_equal(fixture_code(f, request_job_with_step(f, 5, 1)), ERR_STEP_CONFIG);
     assert_non_null(strstr(fixture_text(f, f->last_call), "has, which is 4"));
     fixture_free(f);
 }
@@ -173,11 +173,11 @@ static void what_never_can_be_is_refused_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_names_runs),
-        cmocka_unit_test(a_job_whose_step_nobody_asks_for_ends),
-        cmocka_unit_test(who_waits_is_in_the_list_once),
-        cmocka_unit_test(ports_of_a_job_are_free_when_its_node_is),
-        cmocka_unit_test(what_never_can_be_is_refused_at_once),
+        cmocka_unit_test(port_list_is_formatted_as_ranges),
+        cmocka_unit_test(job_without_a_requested_step_ends),
+        cmocka_unit_test(waiting_step_is_listed_once),
+        cmocka_unit_test(ports_are_released_with_the_node),
+        cmocka_unit_test(impossible_port_counts_are_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static struct fixture *make_fixture(void)
     return f;
 }
 
-static void another(struct fixture *f, bool spawned)
+static void start_step(struct fixture *f, bool spawned)
 {
     struct caller user = FIXTURE_USER;
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
@@ -37,7 +37,7 @@ static void another(struct fixture *f, bool spawned)
     fixture_turn(f);
 }
 
-static void end(struct fixture *f, uint32_t step, int status)
+static void end_step(struct fixture *f, uint32_t step, int status)
 {
     struct caller user = FIXTURE_USER;
     Pb__StepComplete r = PB__STEP_COMPLETE__INIT;
@@ -48,36 +48,36 @@ static void end(struct fixture *f, uint32_t step, int status)
     fixture_turn(f);
 }
 
-static void without_them_it_ends_with_its_first(void **state)
+static void job_without_spawned_steps_ends_with_its_first_step(void **state)
 {
     struct fixture *f = make_fixture();
-    another(f, false);
-    end(f, 0, 0);
+    start_step(f, false);
+    end_step(f, 0, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
 
-static void it_goes_on_for_them(void **state)
+static void job_continues_for_its_spawned_steps(void **state)
 {
     struct fixture *f = make_fixture();
-    another(f, true);
-    another(f, true);
-    end(f, 0, 0);
+    start_step(f, true);
+    start_step(f, true);
+    end_step(f, 0, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
-    end(f, 2, 3 << 8);
+    end_step(f, 2, 3 << 8);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
-    end(f, 1, 0);
+    end_step(f, 1, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED); /* the highest status */
     fixture_free(f);
 }
 
-static void they_may_end_before_it(void **state)
+static void spawned_steps_may_end_before_the_first_step(void **state)
 {
     struct fixture *f = make_fixture();
-    another(f, true);
-    end(f, 1, 0);
+    start_step(f, true);
+    end_step(f, 1, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
-    end(f, 0, 0);
+    end_step(f, 0, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
     fixture_free(f);
 }
@@ -85,9 +85,9 @@ static void they_may_end_before_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_them_it_ends_with_its_first),
-        cmocka_unit_test(it_goes_on_for_them),
-        cmocka_unit_test(they_may_end_before_it),
+        cmocka_unit_test(job_without_spawned_steps_ends_with_its_first_step),
+        cmocka_unit_test(job_continues_for_its_spawned_steps),
+        cmocka_unit_test(spawned_steps_may_end_before_the_first_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static struct fixture *make_fixture(void)
 }
 
 /* An srun on both nodes has job 1 and step 1.0. */
-static void grant(struct fixture *f)
+static void grant_step(struct fixture *f)
 {
     struct caller user = FIXTURE_USER;
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
@@ -34,7 +34,7 @@ static void grant(struct fixture *f)
     fixture_clear(f);
 }
 
-static size_t looks(const struct fixture *f, const char *node)
+static size_t count_look_orders(const struct fixture *f, const char *node)
 {
     size_t count = 0;
     vec_foreach (&f->orders, o)
@@ -45,23 +45,23 @@ static size_t looks(const struct fixture *f, const char *node)
     return count;
 }
 
-static void registers(struct fixture *f, const char *node, bool has_step)
+static void register_node(struct fixture *f, const char *node, bool has_step)
 {
     fixture_register_job(f, node, 1, has_step);
     fixture_turn(f);
 }
 
-static void its_nodes_are_asked_once(void **state)
+static void nodes_of_an_unlaunched_step_are_asked_once(void **state)
 {
     struct fixture *f = make_fixture();
-    grant(f);
+    grant_step(f);
     fixture_pass(f, 120000); /* it may still begin */
-    assert_int_equal(looks(f, "n1"), 0);
+    assert_int_equal(count_look_orders(f, "n1"), 0);
     fixture_pass(f, OLD_MS - 120000);
-    assert_int_equal(looks(f, "n1"), 1);
-    assert_int_equal(looks(f, "n2"), 1);
+    assert_int_equal(count_look_orders(f, "n1"), 1);
+    assert_int_equal(count_look_orders(f, "n2"), 1);
     fixture_pass(f, 10 * OLD_MS);
-    assert_int_equal(looks(f, "n1"), 1);
+    assert_int_equal(count_look_orders(f, "n1"), 1);
     fixture_step_ended(f, "n1", 1, 0, 15);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING); /* until n2 reports */
     fixture_step_ended(f, "n2", 1, 0, 15);
@@ -69,55 +69,55 @@ static void its_nodes_are_asked_once(void **state)
     fixture_free(f);
 }
 
-static void one_that_has_ended_is_not_asked_for(void **state)
+static void ended_step_is_not_asked_for(void **state)
 {
     struct fixture *f = make_fixture();
-    grant(f);
+    grant_step(f);
     fixture_step_ended(f, "n1", 1, 0, 0);
     fixture_pass(f, OLD_MS);
-    assert_int_equal(looks(f, "n1"), 0);
-    assert_int_equal(looks(f, "n2"), 1);
+    assert_int_equal(count_look_orders(f, "n1"), 0);
+    assert_int_equal(count_look_orders(f, "n2"), 1);
     fixture_free(f);
 }
 
-static void a_node_that_was_away_is_asked_when_it_comes(void **state)
+static void returning_node_is_asked_for_the_step(void **state)
 {
     struct fixture *f = make_fixture();
-    grant(f);
-    registers(f, "n2", false);
-    assert_int_equal(looks(f, "n2"), 0); /* its launch may be in progress */
+    grant_step(f);
+    register_node(f, "n2", false);
+    assert_int_equal(count_look_orders(f, "n2"), 0); /* its launch may be in progress */
     control_node_lost(f->control, "n2");
     fixture_pass(f, OLD_MS);
     fixture_clear(f);
-    registers(f, "n2", true);
-    assert_int_equal(looks(f, "n2"), 0);
-    registers(f, "n2", false);
-    assert_int_equal(looks(f, "n2"), 1);
+    register_node(f, "n2", true);
+    assert_int_equal(count_look_orders(f, "n2"), 0);
+    register_node(f, "n2", false);
+    assert_int_equal(count_look_orders(f, "n2"), 1);
     fixture_free(f);
 }
 
-static void a_controller_that_begins_anew_gives_it_the_whole_time(void **state)
+static void restarted_controller_grants_the_full_launch_time(void **state)
 {
     struct fixture *f = make_fixture();
-    grant(f);
+    grant_step(f);
     fixture_pass(f, 100000);
     fixture_restart(f);
-    registers(f, "n1", false);
-    registers(f, "n2", false);
+    register_node(f, "n1", false);
+    register_node(f, "n2", false);
     fixture_pass(f, 100000);
-    assert_int_equal(looks(f, "n1"), 0);
+    assert_int_equal(count_look_orders(f, "n1"), 0);
     fixture_pass(f, OLD_MS - 100000);
-    assert_int_equal(looks(f, "n1"), 1);
+    assert_int_equal(count_look_orders(f, "n1"), 1);
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_nodes_are_asked_once),
-        cmocka_unit_test(one_that_has_ended_is_not_asked_for),
-        cmocka_unit_test(a_node_that_was_away_is_asked_when_it_comes),
-        cmocka_unit_test(a_controller_that_begins_anew_gives_it_the_whole_time),
+        cmocka_unit_test(nodes_of_an_unlaunched_step_are_asked_once),
+        cmocka_unit_test(ended_step_is_not_asked_for),
+        cmocka_unit_test(returning_node_is_asked_for_the_step),
+        cmocka_unit_test(restarted_controller_grants_the_full_launch_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

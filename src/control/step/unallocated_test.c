@@ -10,8 +10,8 @@
     "NodeName=n[1-3] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
 
-static int ask(struct fixture *f, const struct caller *who, const char *nodes, uint32_t tasks,
-               const char *distribution, const char *gres)
+static int ask_unallocated(struct fixture *f, const struct caller *who, const char *nodes,
+                           uint32_t tasks, const char *distribution, const char *gres)
 {
     Pb__Unallocated r = PB__UNALLOCATED__INIT;
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
@@ -28,7 +28,7 @@ static int ask(struct fixture *f, const struct caller *who, const char *nodes, u
     return fixture_code(f, f->last_call);
 }
 
-static const Pb__StepReply *granted(struct fixture *f, struct arena *arena, const Pb__Cred **cred)
+static const Pb__StepReply *get_grant(struct fixture *f, struct arena *arena, const Pb__Cred **cred)
 {
     vec_foreach (&f->replies, r)
         if (r->call == f->last_call) {
@@ -40,25 +40,25 @@ static const Pb__StepReply *granted(struct fixture *f, struct arena *arena, cons
     return NULL;
 }
 
-static void who_may(void **state)
+static void only_administrators_run_unallocated_steps(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     (void)state;
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
-    assert_int_equal(ask(f, &FIXTURE_USER, "n1", 1, NULL, NULL), ERR_ACCESS);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_USER, "n1", 1, NULL, NULL), ERR_ACCESS);
     const struct caller operator= {.uid = 7, .is_operator = true, .user_name = "op"};
-    assert_int_equal(ask(f, &operator, "n1", 1, NULL, NULL), ERR_ACCESS);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, NULL, 1, NULL, NULL), ERR_NO_NODE);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "nx", 1, NULL, NULL), ERR_NO_NODE);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "n3", 1, NULL, NULL), ERR_NODES_DOWN);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "n1", 1, NULL, "gpu:1"), ERR_STEP_CONFIG);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "n1", 1, "nonsense", NULL), ERR_STEP_CONFIG);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "n1", 1, NULL, NULL), 0);
+    assert_int_equal(ask_unallocated(f, &operator, "n1", 1, NULL, NULL), ERR_ACCESS);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, NULL, 1, NULL, NULL), ERR_NO_NODE);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "nx", 1, NULL, NULL), ERR_NO_NODE);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "n3", 1, NULL, NULL), ERR_NODES_DOWN);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "n1", 1, NULL, "gpu:1"), ERR_STEP_CONFIG);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "n1", 1, "nonsense", NULL), ERR_STEP_CONFIG);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "n1", 1, NULL, NULL), 0);
     fixture_free(f);
 }
 
-static void what_it_grants(void **state)
+static void grant_names_nodes_and_credential(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     _cleanup_arena_ struct arena arena;
@@ -68,8 +68,8 @@ static void what_it_grants(void **state)
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
     uint32_t jobs = control_next_job_id(f->control);
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "n[1-2]", 11, "cyclic", NULL), 0);
-    const Pb__StepReply *m = granted(f, &arena, &cred);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "n[1-2]", 11, "cyclic", NULL), 0);
+    const Pb__StepReply *m = get_grant(f, &arena, &cred);
     assert_true(m->job_id >= JOB_ID_UNALLOCATED && m->step_id == 0 && m->n_layout == 2);
     assert_int_equal(m->layout[0]->n_task_ids, 6); /* regardless of the number of CPUs */
     assert_int_equal(m->layout[0]->task_ids[1], 2);
@@ -77,8 +77,8 @@ static void what_it_grants(void **state)
     assert_true(cred->uid == 0 && cred->n_job_nodes == 2 && cred->job_nodes[1]->cpus == 4);
     assert_int_equal(cred->job_nodes[0]->mem_mib, 4000);
     uint32_t first = m->job_id;
-    assert_int_equal(ask(f, &FIXTURE_ROOT, "n1", 0, NULL, NULL), 0);
-    m = granted(f, &arena, &cred);
+    assert_int_equal(ask_unallocated(f, &FIXTURE_ROOT, "n1", 0, NULL, NULL), 0);
+    m = get_grant(f, &arena, &cred);
     assert_true(m->job_id != first && m->n_layout == 1 && m->num_tasks == 1);
     assert_int_equal(control_next_job_id(f->control), jobs); /* and no record was created */
     vec_foreach (&f->records, r)
@@ -131,7 +131,7 @@ static void files_go_to_named_nodes_for_administrators(void **state)
     fixture_free(f);
 }
 
-static void a_node_keeps_it(void **state)
+static void node_keeps_an_unallocated_step(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     Pb__Presence has[] = {PB__PRESENCE__INIT, PB__PRESENCE__INIT}, *present[] = {&has[0], &has[1]};
@@ -160,10 +160,10 @@ static void a_node_keeps_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_may),
-        cmocka_unit_test(what_it_grants),
+        cmocka_unit_test(only_administrators_run_unallocated_steps),
+        cmocka_unit_test(grant_names_nodes_and_credential),
         cmocka_unit_test(files_go_to_named_nodes_for_administrators),
-        cmocka_unit_test(a_node_keeps_it),
+        cmocka_unit_test(node_keeps_an_unallocated_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

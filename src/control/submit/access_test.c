@@ -14,7 +14,7 @@
 #define KEY "k0000000000000000000000000000000"
 #define KEY_7 "k0000000000000000000000000000007"
 
-static int64_t submit(struct fixture *f, bool root, const char *part, const char *key)
+static int64_t submit_job(struct fixture *f, bool root, const char *part, const char *key)
 {
     struct caller user = FIXTURE_USER, admin = FIXTURE_ROOT;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -23,7 +23,7 @@ static int64_t submit(struct fixture *f, bool root, const char *part, const char
     return fixture_submit(f, root ? &admin : &user, &s);
 }
 
-static void the_key_opens(void **state)
+static void partition_key_permits_submission(void **state)
 {
     struct fixture *f = fixture_new(CONF);
     char key[CONTROL_PART_KEY_SIZE];
@@ -36,12 +36,12 @@ static void the_key_opens(void **state)
     assert_string_equal(key, KEY);
     static const char *const wrong[] = {NULL, "", "k", KEY "0", "k0000000000000000000000000000001"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_int_equal(submit(f, true, "k", wrong[i]), -ERR_ACCESS);
-    assert_int_equal(submit(f, false, "k", KEY), -ERR_ACCESS); /* a stolen key */
-    int64_t id = submit(f, true, "k", KEY);
+        assert_int_equal(submit_job(f, true, "k", wrong[i]), -ERR_ACCESS);
+    assert_int_equal(submit_job(f, false, "k", KEY), -ERR_ACCESS); /* a stolen key */
+    int64_t id = submit_job(f, true, "k", KEY);
     assert_true(id > 0);
     assert_null(fixture_job(f, &arena, (uint32_t)id)->spec->partition_key);
-    assert_true(submit(f, false, "a", "nonsense") > 0); /* the partition needs no key */
+    assert_true(submit_job(f, false, "a", "nonsense") > 0); /* the partition needs no key */
 
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     set.name = (char *)"k";
@@ -49,8 +49,8 @@ static void the_key_opens(void **state)
     set.key_number = 7;
     assert_int_equal(fixture_update_part(f, &set), 0);
     fixture_restart(f);
-    assert_int_equal(submit(f, true, "k", KEY), -ERR_ACCESS);
-    assert_true(submit(f, true, "k", KEY_7) > 0);
+    assert_int_equal(submit_job(f, true, "k", KEY), -ERR_ACCESS);
+    assert_true(submit_job(f, true, "k", KEY_7) > 0);
     fixture_free(f);
 }
 
@@ -124,27 +124,27 @@ static void root_submits_for_others(void **state)
     fixture_free(f);
 }
 
-static void a_partition_must_be_known_and_open(void **state)
+static void partition_must_exist_and_be_up(void **state)
 {
     struct fixture *f = fixture_new("NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL\n"
                                     "PartitionName=r Nodes=ALL State=DRAIN\n"
                                     "PartitionName=i Nodes=ALL State=INACTIVE\n");
     (void)state;
-    assert_int_equal(submit(f, true, NULL, NULL), -ERR_NO_DEFAULT_PARTITION);
-    assert_int_equal(submit(f, true, "x", NULL), -ERR_NO_PARTITION);
-    assert_int_equal(submit(f, true, "r", NULL), -ERR_PARTITION_DOWN);
-    assert_int_equal(submit(f, true, "i", NULL), -ERR_PARTITION_DOWN);
-    assert_true(submit(f, true, "a", NULL) > 0);
+    assert_int_equal(submit_job(f, true, NULL, NULL), -ERR_NO_DEFAULT_PARTITION);
+    assert_int_equal(submit_job(f, true, "x", NULL), -ERR_NO_PARTITION);
+    assert_int_equal(submit_job(f, true, "r", NULL), -ERR_PARTITION_DOWN);
+    assert_int_equal(submit_job(f, true, "i", NULL), -ERR_PARTITION_DOWN);
+    assert_true(submit_job(f, true, "a", NULL) > 0);
     fixture_free(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_key_opens),
+        cmocka_unit_test(partition_key_permits_submission),
         cmocka_unit_test(partitions_take_jobs_of_their_accounts),
         cmocka_unit_test(root_submits_for_others),
-        cmocka_unit_test(a_partition_must_be_known_and_open),
+        cmocka_unit_test(partition_must_exist_and_be_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
