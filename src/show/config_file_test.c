@@ -82,7 +82,7 @@ static Pb__NodeRecord make_node_record(const char *name, uint32_t port)
 
 #define SHAPE " CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=500"
 
-static void test_nodes(void **state)
+static void test_equal_nodes_share_a_line(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct config_nodes lines = {0};
@@ -117,7 +117,7 @@ static void test_nodes(void **state)
                         "\nNodeName=e Port=101" SHAPE " State=FUTURE\n");
 }
 
-static void test_partitions(void **state)
+static void test_partition_is_written_as_a_line(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     Pb__PartRecord p = PB__PART_RECORD__INIT;
@@ -156,8 +156,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_mean_the_same_when_read),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_equal_nodes_share_a_line),
+        cmocka_unit_test(test_partition_is_written_as_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

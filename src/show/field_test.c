@@ -420,7 +420,7 @@ static int free_seen(void **state)
     return 0;
 }
 
-static void test_jobs(void **state)
+static void test_each_job_field_is_printed(void **state)
 {
     struct job {
         Pb__JobRecord whole;
@@ -470,7 +470,7 @@ static void test_jobs(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void test_nodes(void **state)
+static void test_each_node_field_is_printed(void **state)
 {
     Pb__NodeRecord nodes[2] = {PB__NODE_RECORD__INIT, PB__NODE_RECORD__INIT};
     struct record records[2];
@@ -487,7 +487,7 @@ static void test_nodes(void **state)
     assert_int_equal(check_names(node_members, "json", "cluster_name"), 0);
 }
 
-static void test_parts(void **state)
+static void test_each_partition_field_is_printed(void **state)
 {
     Pb__PartRecord part = PB__PART_RECORD__INIT;
     struct record record = {&part, &part.base, print_part};
@@ -499,7 +499,7 @@ static void test_parts(void **state)
     assert_int_equal(check_names(node_names, "column", "Nodes"), 0);
 }
 
-static void test_resvs(void **state)
+static void test_each_reservation_field_is_printed(void **state)
 {
     Pb__ResvRecord resv = PB__RESV_RECORD__INIT;
     struct record record = {&resv, &resv.base, print_resv};
@@ -525,7 +525,7 @@ static void set_marks(Pb__Usage *usage, struct arena *a)
     usage->n_most = usage->n_least = count;
 }
 
-static void test_steps(void **state)
+static void test_each_step_field_is_printed(void **state)
 {
     static const Pb__Usage none = PB__USAGE__INIT;
     Pb__StepRecord steps[3];
@@ -572,8 +572,11 @@ static void test_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jobs),  cmocka_unit_test(test_nodes), cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_resvs), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_each_job_field_is_printed),
+        cmocka_unit_test(test_each_node_field_is_printed),
+        cmocka_unit_test(test_each_partition_field_is_printed),
+        cmocka_unit_test(test_each_reservation_field_is_printed),
+        cmocka_unit_test(test_each_step_field_is_printed),
     };
     return cmocka_run_group_tests(tests, make_seen, free_seen);
 }

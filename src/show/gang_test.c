@@ -134,7 +134,7 @@ static void json_says_the_same(void **state)
     json_decref(all);
 }
 
-static void when_the_turn_comes(void **state)
+static void next_turn_of_a_job_is_shown(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     Pb__GangReply r;
@@ -153,7 +153,7 @@ int main(void)
         cmocka_unit_test(only_partitions_of_the_cluster_are_known),
         cmocka_unit_test(job_without_turns_is_listed),
         cmocka_unit_test(json_says_the_same),
-        cmocka_unit_test(when_the_turn_comes),
+        cmocka_unit_test(next_turn_of_a_job_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

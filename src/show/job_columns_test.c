@@ -48,7 +48,7 @@ static void expect_job_line(const char *format, const char *line)
     listing_done(&l);
 }
 
-static void test_default_columns(void **state)
+static void test_default_columns_are_printed_as_slurm_does(void **state)
 {
     expect_job_line(
         "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R",
@@ -84,7 +84,7 @@ static void test_reason_or_nodes(void **state)
     }
 }
 
-static void test_absent_values(void **state)
+static void test_absent_values_have_placeholders(void **state)
 {
     expect_job_line("%a|%B|%E|%f|%k|%m|%n|%N|%o|%q|%S|%v|%Y|%z",
                     "(null)|n/a|(null)|(null)|(null)|0|||(null)"
@@ -265,7 +265,7 @@ static const struct title step_letters[] = {
     {"N", "NODELIST"}, {"P", "PARTITION"}, {"S", "START_TIME"}, {"u", "USER"},       {"U", "UID"},
 };
 
-static void test_titles(void **state)
+static void test_columns_have_the_titles_of_slurm(void **state)
 {
     check_titles(&job_columns, letters, sizeof(letters) / sizeof(letters[0]), true);
     check_titles(&job_columns, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
@@ -274,7 +274,7 @@ static void test_titles(void **state)
 
 /* Right-justified host lists and durations are not cut; left-justified values are all cut, and
  * "(null)" becomes empty. */
-static void test_widths(void **state)
+static void test_widths_cut_columns_as_slurm_does(void **state)
 {
     spec.req_nodes = "n[1-2]";
     spec.batch = 1;
@@ -299,7 +299,7 @@ static void test_widths(void **state)
     expect_job_line("%.3R|%.3M|%.1N|%B", "(Re|0:00| |n1\n");
 }
 
-static void test_interactive(void **state)
+static void test_interactive_job_shows_its_host(void **state)
 {
     spec.alloc_host = "login1";
     live.start_at = 500;
@@ -315,7 +315,7 @@ static void test_interactive(void **state)
     expect_job_line("%B", "n1\n");
 }
 
-static void test_max_nodes(void **state)
+static void test_maximum_of_nodes_follows_from_the_request(void **state)
 {
     static const struct {
         uint32_t min_nodes, max_nodes, tasks, known, shown;
@@ -338,7 +338,7 @@ static void test_max_nodes(void **state)
     }
 }
 
-static void test_order(void **state)
+static void test_sort_keys_order_jobs(void **state)
 {
     static const struct {
         const char *keys, *order;
@@ -373,7 +373,7 @@ static void test_order(void **state)
     }
 }
 
-static void test_tables(void **state)
+static void test_column_tables_are_consistent(void **state)
 {
     const struct listing_table *tables[] = {&job_columns, &step_columns};
     for (size_t t = 0; t < 2; t++) {
@@ -388,15 +388,15 @@ static void test_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_default_columns, setup),
+        cmocka_unit_test_setup(test_default_columns_are_printed_as_slurm_does, setup),
         cmocka_unit_test_setup(test_reason_or_nodes, setup),
-        cmocka_unit_test_setup(test_absent_values, setup),
-        cmocka_unit_test(test_titles),
-        cmocka_unit_test_setup(test_widths, setup),
-        cmocka_unit_test_setup(test_interactive, setup),
-        cmocka_unit_test_setup(test_max_nodes, setup),
-        cmocka_unit_test_setup(test_order, setup),
-        cmocka_unit_test(test_tables),
+        cmocka_unit_test_setup(test_absent_values_have_placeholders, setup),
+        cmocka_unit_test(test_columns_have_the_titles_of_slurm),
+        cmocka_unit_test_setup(test_widths_cut_columns_as_slurm_does, setup),
+        cmocka_unit_test_setup(test_interactive_job_shows_its_host, setup),
+        cmocka_unit_test_setup(test_maximum_of_nodes_follows_from_the_request, setup),
+        cmocka_unit_test_setup(test_sort_keys_order_jobs, setup),
+        cmocka_unit_test(test_column_tables_are_consistent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void bad_ids(void **state)
+static void invalid_job_ids_are_refused(void **state)
 {
     static const char *const bad[] = {
         "_",
@@ -68,7 +68,7 @@ static void bad_ids(void **state)
     }
 }
 
-static void good_ids(void **state)
+static void job_ids_are_parsed(void **state)
 {
     static const struct {
         const char *text, *tasks, *again;
@@ -114,7 +114,7 @@ static void a_word_ends_outside_brackets(void **state)
     assert_int_equal(job_ids_word("1_[1,2"), 6);
 }
 
-static void ids_are_shown_as_users_write_them(void **state)
+static void ids_are_shown_in_the_form_of_users(void **state)
 {
     static const struct {
         const char *tasks;
@@ -156,7 +156,7 @@ static void ids_are_shown_as_users_write_them(void **state)
 }
 
 /* The requested elements stay, of this array only. */
-static void only_requested_elements_stay(void **state)
+static void only_requested_elements_are_kept(void **state)
 {
     static const struct {
         const char *asked, *more, *left;
@@ -317,7 +317,7 @@ static void ids_of_components_select_their_records(void **state)
     }
 }
 
-static void a_whole_set_has_the_id_of_its_leader_or_of_the_element(void **state)
+static void id_of_a_set_is_that_of_its_leader_or_element(void **state)
 {
     static const struct {
         uint32_t set, offset, array; /* 0: in none */
@@ -371,14 +371,14 @@ static void a_filter_names_components(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_ids),
-        cmocka_unit_test(good_ids),
+        cmocka_unit_test(invalid_job_ids_are_refused),
+        cmocka_unit_test(job_ids_are_parsed),
         cmocka_unit_test(a_word_ends_outside_brackets),
-        cmocka_unit_test(ids_are_shown_as_users_write_them),
-        cmocka_unit_test(only_requested_elements_stay),
+        cmocka_unit_test(ids_are_shown_in_the_form_of_users),
+        cmocka_unit_test(only_requested_elements_are_kept),
         cmocka_unit_test(requested_parts_of_a_record_are_found),
         cmocka_unit_test(ids_of_components_select_their_records),
-        cmocka_unit_test(a_whole_set_has_the_id_of_its_leader_or_of_the_element),
+        cmocka_unit_test(id_of_a_set_is_that_of_its_leader_or_element),
         cmocka_unit_test(a_filter_names_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static unsigned check_letter(const Pb__JobRecord *full, const struct listing_fie
     return known;
 }
 
-static void test_columns(void **state)
+static void test_columns_request_the_fields_they_need(void **state)
 {
     static const Pb__JobState states[] = {PB__JOB_STATE__PENDING, PB__JOB_STATE__RUNNING,
                                           PB__JOB_STATE__FAILED};
@@ -120,7 +120,7 @@ static void test_sort_keys_and_unknown_columns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_columns_request_the_fields_they_need),
         cmocka_unit_test(test_sort_keys_and_unknown_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

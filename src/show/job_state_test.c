@@ -13,7 +13,7 @@
 #include "show/job_ids.h"
 #include "show/job_state.h"
 
-static void test_ids(void **state)
+static void test_step_ids_are_parsed(void **state)
 {
     static const char *const bad[] = {"",     "x",   "0",  "1.x",         "1.",    ".1", "-1",
                                       "1.-1", "1 2", "+1", "99999999999", "1.2.3", "2_"};
@@ -38,7 +38,7 @@ static void test_ids(void **state)
     }
 }
 
-static void test_states(void **state)
+static void test_state_lists_are_parsed(void **state)
 {
     struct job_states s = {0};
     struct err err = {0};
@@ -136,7 +136,7 @@ static void test_gpus_that_a_request_asks_for(void **state)
 }
 
 /* TRESBillingWeights of the partition, and PriorityFlags=MAX_TRES and MAX_TRES_GRES. */
-static void test_billing(void **state)
+static void test_billing_follows_weights_and_flags(void **state)
 {
     static const struct {
         const char *weights;
@@ -193,7 +193,7 @@ static void test_billing(void **state)
     }
 }
 
-static void test_words(void **state)
+static void test_states_have_words(void **state)
 {
     Pb__JobLive live = PB__JOB_LIVE__INIT;
     live.state = PB__JOB_STATE__RUNNING;
@@ -213,7 +213,7 @@ static void test_words(void **state)
     assert_string_equal(job_state_word(&live), "UNKNOWN");
 }
 
-static void test_times(void **state)
+static void test_run_and_pending_times_are_computed(void **state)
 {
     Pb__JobLive live = PB__JOB_LIVE__INIT;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -261,7 +261,7 @@ static void test_times(void **state)
     assert_int_equal(job_state_used_sec(&live, 1000), 50);
 }
 
-static void test_step_limit(void **state)
+static void test_time_limit_of_a_step_is_computed(void **state)
 {
     Pb__StepRecord step = PB__STEP_RECORD__INIT;
     assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
@@ -273,7 +273,7 @@ static void test_step_limit(void **state)
 }
 
 /* GANG-39: TIME of a step is its run time. */
-static void test_step_time(void **state)
+static void test_run_time_of_a_step_is_computed(void **state)
 {
     Pb__StepRecord step = PB__STEP_RECORD__INIT;
     (void)state;
@@ -323,7 +323,7 @@ static void test_states_of_ended_steps(void **state)
 
 /* The licences of the request, unless the controller reports others: also of a suspended job, and
  * also that it holds none. */
-static void test_licenses(void **state)
+static void test_licenses_of_request_or_controller_are_shown(void **state)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__JobLive live = PB__JOB_LIVE__INIT;
@@ -341,7 +341,7 @@ static void test_licenses(void **state)
     assert_null(job_state_licenses(&spec, &live));
 }
 
-static void test_paths(void **state)
+static void test_file_names_are_expanded(void **state)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__JobLive live = PB__JOB_LIVE__INIT;
@@ -388,7 +388,7 @@ static void test_paths(void **state)
     }
 }
 
-static void test_exit_codes(void **state)
+static void test_exit_codes_are_formatted(void **state)
 {
     static const struct {
         int32_t status;
@@ -404,18 +404,18 @@ static void test_exit_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_step_ids_are_parsed),
+        cmocka_unit_test(test_state_lists_are_parsed),
         cmocka_unit_test(test_gpus_that_a_request_asks_for),
-        cmocka_unit_test(test_billing),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_step_limit),
-        cmocka_unit_test(test_step_time),
+        cmocka_unit_test(test_billing_follows_weights_and_flags),
+        cmocka_unit_test(test_states_have_words),
+        cmocka_unit_test(test_run_and_pending_times_are_computed),
+        cmocka_unit_test(test_time_limit_of_a_step_is_computed),
+        cmocka_unit_test(test_run_time_of_a_step_is_computed),
         cmocka_unit_test(test_states_of_ended_steps),
-        cmocka_unit_test(test_licenses),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_licenses_of_request_or_controller_are_shown),
+        cmocka_unit_test(test_file_names_are_expanded),
+        cmocka_unit_test(test_exit_codes_are_formatted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

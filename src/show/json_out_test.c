@@ -9,7 +9,7 @@
 
 #include "show/json_out.h"
 
-static void test_yaml(void **state)
+static void test_json_is_converted_to_yaml(void **state)
 {
     static const struct {
         const char *json, *yaml;
@@ -52,7 +52,7 @@ static void test_text_of_any_bytes(void **state)
     json_decref(none);
 }
 
-static void test_list(void **state)
+static void test_comma_list_becomes_an_array(void **state)
 {
     json_t *list = json_out_list("a,,b,");
     assert_int_equal(json_array_size(list), 2);
@@ -62,8 +62,8 @@ static void test_list(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_yaml),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_json_is_converted_to_yaml),
                                        cmocka_unit_test(test_text_of_any_bytes),
-                                       cmocka_unit_test(test_list)};
+                                       cmocka_unit_test(test_comma_list_becomes_an_array)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static const struct listing_field fields[] = {
 static const struct listing_table table = {fields, 3, "job"};
 static const struct item items[] = {{"beta", 2}, {"alpha", -1}, {NULL, 10}, {"beta", 1}};
 
-static void test_formats(void **state)
+static void test_formats_print_header_and_rows(void **state)
 {
     static const struct {
         const char *letters, *names, *header, *row; /* of items[0] */
@@ -91,7 +91,7 @@ static void test_formats(void **state)
     }
 }
 
-static void test_sorting(void **state)
+static void test_sort_keys_order_rows(void **state)
 {
     static const struct {
         const char *keys, *rows;
@@ -145,8 +145,8 @@ static void test_width_counts_characters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_sorting),
+        cmocka_unit_test(test_formats_print_header_and_rows),
+        cmocka_unit_test(test_sort_keys_order_rows),
         cmocka_unit_test(test_values_can_not_drive_the_terminal),
         cmocka_unit_test(test_width_counts_characters),
     };

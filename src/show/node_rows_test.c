@@ -69,7 +69,7 @@ static void expect_node_rows(const char *format, bool by_node, bool exact, const
     listing_done(&l);
 }
 
-static void test_lines(void **state)
+static void test_equal_nodes_share_a_row(void **state)
 {
     expect_node_rows("%#9P %.5a %.10l %.6D %.6t %N", false, false,
                      "debug*       up    1:00:00      1  drain n4\n"
@@ -230,7 +230,7 @@ static void test_columns_that_name_the_partition(void **state)
     }
 }
 
-static void test_titles(void **state)
+static void test_columns_have_the_titles_of_slurm(void **state)
 {
     check_titles(&node_columns, letters, sizeof(letters) / sizeof(letters[0]), true);
     check_titles(&node_columns, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
@@ -239,10 +239,10 @@ static void test_titles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lines, setup),
+        cmocka_unit_test_setup(test_equal_nodes_share_a_row, setup),
         cmocka_unit_test_setup(test_partition_without_nodes, setup),
         cmocka_unit_test(test_columns_that_name_the_partition),
-        cmocka_unit_test(test_titles),
+        cmocka_unit_test(test_columns_have_the_titles_of_slurm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

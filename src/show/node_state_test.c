@@ -14,7 +14,7 @@
 #define ALLOC PB__NODE_BASE__NODE_ALLOCATED
 #define MIXED PB__NODE_BASE__NODE_MIXED
 
-static void test_words(void **state)
+static void test_states_have_words(void **state)
 {
     static const struct {
         Pb__NodeBase base;
@@ -55,7 +55,7 @@ static void test_words(void **state)
 }
 
 /* As in Slurm 22.05: nodes in a reservation, with and without the flag MAINT. */
-static void test_reserved_nodes(void **state)
+static void test_reserved_nodes_have_words_of_slurm(void **state)
 {
     static const struct {
         Pb__NodeBase base;
@@ -105,7 +105,7 @@ static void test_reserved_nodes(void **state)
     }
 }
 
-static void test_filters(void **state)
+static void test_state_filters_are_parsed(void **state)
 {
     struct node_states s = {0};
     struct err err = {0};
@@ -176,7 +176,7 @@ static void test_filters(void **state)
     }
 }
 
-static void test_order(void **state)
+static void test_states_are_ordered(void **state)
 {
     Pb__NodeRecord down = PB__NODE_RECORD__INIT, idle = down, mixed = down, drained = down,
                    silent = down;
@@ -193,8 +193,9 @@ static void test_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_filters),
-                                       cmocka_unit_test(test_reserved_nodes),
-                                       cmocka_unit_test(test_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_states_have_words),
+                                       cmocka_unit_test(test_state_filters_are_parsed),
+                                       cmocka_unit_test(test_reserved_nodes_have_words_of_slurm),
+                                       cmocka_unit_test(test_states_are_ordered)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void expect_priority_line(const Pb__PrioWeights *w, const Pb__PrioJob *j,
     " "                                                                                            \
     "        \n"
 
-static void test_as_slurm(void **state)
+static void test_priorities_are_printed_as_slurm_does(void **state)
 {
     double tres[] = {0.375, 0.01875};
     Pb__PrioWeights w = make_weights();
@@ -91,7 +91,7 @@ static void test_as_slurm(void **state)
         "              \n");
 }
 
-static void test_given(void **state)
+static void test_given_priority_is_printed(void **state)
 {
     Pb__PrioWeights w = make_weights();
     Pb__PrioJob j = PB__PRIO_JOB__INIT;
@@ -108,7 +108,7 @@ static void test_given(void **state)
         "        0          0          0     normal          0           0                     \n");
 }
 
-static void test_nothing_has_a_weight(void **state)
+static void test_columns_without_weights_are_left_out(void **state)
 {
     Pb__PrioWeights w = PB__PRIO_WEIGHTS__INIT;
     Pb__PrioJob j = make_job(NULL);
@@ -214,7 +214,7 @@ static void normalised_priority_is_between_0_and_1(void **state)
 }
 
 /* Factors without a name must not be read. */
-static void test_mismatch(void **state)
+static void test_unnamed_factors_are_ignored(void **state)
 {
     double tres[] = {0.5, 0.5};
     Pb__PrioWeights w = make_weights();
@@ -234,12 +234,12 @@ static void test_mismatch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_slurm),
-        cmocka_unit_test(test_given),
-        cmocka_unit_test(test_nothing_has_a_weight),
+        cmocka_unit_test(test_priorities_are_printed_as_slurm_does),
+        cmocka_unit_test(test_given_priority_is_printed),
+        cmocka_unit_test(test_columns_without_weights_are_left_out),
         cmocka_unit_test(each_column_prints_its_value),
         cmocka_unit_test(normalised_priority_is_between_0_and_1),
-        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_unnamed_factors_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void fill_job(Pb__JobRecord *job, Pb__JobSpec *spec, Pb__JobLive *live)
     live->mem_mib = 8000;
 }
 
-static void test_running_job(void **state)
+static void test_running_job_is_shown(void **state)
 {
     Pb__JobRecord job;
     Pb__JobSpec spec;
@@ -89,7 +89,7 @@ static void test_running_job(void **state)
 }
 
 /* Optional lines, in their positions. */
-static void test_job_with_wishes(void **state)
+static void test_job_with_many_options_is_shown(void **state)
 {
     Pb__JobRecord job;
     Pb__JobSpec spec;
@@ -112,7 +112,7 @@ static void test_job_with_wishes(void **state)
                                            "   MailUser=ann\n"));
 }
 
-static void test_pending_job_on_one_line(void **state)
+static void test_pending_job_is_shown_on_one_line(void **state)
 {
     Pb__JobRecord job;
     Pb__JobSpec spec;
@@ -136,7 +136,7 @@ static void test_pending_job_on_one_line(void **state)
     assert_non_null(strstr(text, " AllocTRES=(null) "));
 }
 
-static void test_shares(void **state)
+static void test_resources_on_each_node_are_shown(void **state)
 {
     Pb__JobRecord job;
     Pb__JobSpec spec;
@@ -168,7 +168,7 @@ static void test_shares(void **state)
                                            "\n     Nodes=n4 CPU_IDs=0-3,6-7 Mem=0 GRES=\n"));
 }
 
-static void test_node(void **state)
+static void test_node_is_shown(void **state)
 {
     Pb__NodeRecord n = PB__NODE_RECORD__INIT;
     _cleanup_str_ struct str out = STR_INIT, flat = STR_INIT;
@@ -226,7 +226,7 @@ static void test_node(void **state)
     assert_ptr_equal(strchr(str_cstr(&flat), '\n'), str_cstr(&flat) + flat.len - 1);
 }
 
-static void test_partition(void **state)
+static void test_partition_is_shown(void **state)
 {
     Pb__PartRecord p = PB__PART_RECORD__INIT;
     _cleanup_str_ struct str out = STR_INIT;
@@ -268,7 +268,7 @@ static void test_partition(void **state)
 }
 
 /* Members that are not in the text, or that differ from the text. */
-static void test_members(void **state)
+static void test_json_members_differ_from_the_text(void **state)
 {
     Pb__NodeRecord node = PB__NODE_RECORD__INIT;
     Pb__PartRecord part = PB__PART_RECORD__INIT;
@@ -286,7 +286,7 @@ static void test_members(void **state)
     json_decref(p);
 }
 
-static void test_step(void **state)
+static void test_step_is_shown(void **state)
 {
     Pb__StepRecord s = PB__STEP_RECORD__INIT;
     _cleanup_str_ struct str out = STR_INIT;
@@ -337,7 +337,7 @@ static void test_step(void **state)
 }
 
 /* As in Slurm the line is hidden before the start, and while PreemptMode is OFF. */
-static void test_preemption(void **state)
+static void test_preemption_line_is_shown_as_in_slurm(void **state)
 {
     static const struct {
         Pb__JobState is;
@@ -376,15 +376,15 @@ static void test_preemption(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_running_job),
-        cmocka_unit_test(test_job_with_wishes),
-        cmocka_unit_test(test_pending_job_on_one_line),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_node),
-        cmocka_unit_test(test_partition),
-        cmocka_unit_test(test_members),
-        cmocka_unit_test(test_step),
-        cmocka_unit_test(test_preemption),
+        cmocka_unit_test(test_running_job_is_shown),
+        cmocka_unit_test(test_job_with_many_options_is_shown),
+        cmocka_unit_test(test_pending_job_is_shown_on_one_line),
+        cmocka_unit_test(test_resources_on_each_node_are_shown),
+        cmocka_unit_test(test_node_is_shown),
+        cmocka_unit_test(test_partition_is_shown),
+        cmocka_unit_test(test_json_members_differ_from_the_text),
+        cmocka_unit_test(test_step_is_shown),
+        cmocka_unit_test(test_preemption_line_is_shown_as_in_slurm),
     };
     setenv("TZ", "UTC", 1);
     tzset();

@@ -53,7 +53,7 @@ static void controllers_are_primary_backup_or_numbered(void **state)
     }
 }
 
-static void status_tells_what_answers(void **state)
+static void status_names_responding_daemons(void **state)
 {
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
     struct show_status s = {.cluster = "c", .place = "/d", .daemons = 1, .nodes = 2};
@@ -254,7 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(controllers_are_primary_backup_or_numbered),
-        cmocka_unit_test(status_tells_what_answers),
+        cmocka_unit_test(status_names_responding_daemons),
         cmocka_unit_test(processes_of_a_step_have_a_line_each),
         cmocka_unit_test(usage_of_a_node_is_ordered_by_user_and_job),
         cmocka_unit_test(layers_are_a_tree_and_a_file),

@@ -113,7 +113,7 @@ static void expect_usage_line(const char *format, bool divided, bool closed, con
     usage_columns_done(&f);
 }
 
-static void test_unknown_fields(void **state)
+static void test_unknown_fields_are_refused(void **state)
 {
     static const struct {
         const char *list, *text;
@@ -134,7 +134,7 @@ static void test_unknown_fields(void **state)
     }
 }
 
-static void test_everything(void **state)
+static void test_every_column_is_printed(void **state)
 {
     _cleanup_free_ char *want = mem_printf("%s\n", line), *head = mem_printf("%s\n", title);
     _cleanup_free_ char *closed = mem_printf("%s|\n", line), *both = mem_printf("%s|\n", title);
@@ -143,7 +143,7 @@ static void test_everything(void **state)
     expect_usage_line(USAGE_COLUMNS_DEFAULT, true, true, both, closed, false);
 }
 
-static void test_columns(void **state)
+static void test_chosen_columns_have_their_widths(void **state)
 {
     expect_usage_line("jobid%30,ntasks%-9,maxrss%3", false, false,
                       "                         JobID NTasks    Max \n"
@@ -163,7 +163,7 @@ static void test_columns(void **state)
                       "3284992|4980736|8306688|0|31457375\n", true);
 }
 
-static void test_sizes(void **state)
+static void test_sizes_have_units(void **state)
 {
     static const struct {
         uint64_t kib;
@@ -189,7 +189,7 @@ static void test_sizes(void **state)
 }
 
 /* A node that has not sampled yet reports no task. */
-static void test_nothing_is_known(void **state)
+static void test_unknown_usage_is_empty(void **state)
 {
     struct usage_columns f = {.divided = true};
     _cleanup_str_ struct str out = STR_INIT;
@@ -216,7 +216,7 @@ static void test_columns_beyond_the_default(void **state)
         false);
 }
 
-static void test_names(void **state)
+static void test_column_names_are_listed(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
 
@@ -231,13 +231,13 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unknown_fields),
-        cmocka_unit_test(test_everything),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_nothing_is_known),
+        cmocka_unit_test(test_unknown_fields_are_refused),
+        cmocka_unit_test(test_every_column_is_printed),
+        cmocka_unit_test(test_chosen_columns_have_their_widths),
+        cmocka_unit_test(test_sizes_have_units),
+        cmocka_unit_test(test_unknown_usage_is_empty),
         cmocka_unit_test(test_columns_beyond_the_default),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_column_names_are_listed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
