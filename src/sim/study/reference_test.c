@@ -278,7 +278,7 @@ static void print_comparison(const char *than, const struct sums *ours, const st
                   ours->used / SEEDS);
 }
 
-static void beside_the_books(void **state)
+static void planner_compares_well_with_textbook_planners(void **state)
 {
     struct sums ours = {0}, many = {0}, first = {0}, all = {0};
     struct book *b = mem_new(struct book);
@@ -304,6 +304,7 @@ static void beside_the_books(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(beside_the_books)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planner_compares_well_with_textbook_planners)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

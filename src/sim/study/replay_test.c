@@ -55,7 +55,7 @@ static void play_done(struct play *p)
     free(p->text);
 }
 
-static void no_such_configuration(void **state)
+static void invalid_configuration_is_refused(void **state)
 {
     static const char *const texts[] = {
         "ClusterName\n",
@@ -117,7 +117,7 @@ static void short_jobs_are_backfilled(void **state)
     play_done(&p);
 }
 
-static void builtin_lets_nobody_past(void **state)
+static void builtin_scheduler_keeps_the_order(void **state)
 {
     struct play p;
     static const struct expected rows[] = {
@@ -130,7 +130,7 @@ static void builtin_lets_nobody_past(void **state)
 }
 
 /* A job ends at its limit, not earlier; a job that ends in that second has ended normally. */
-static void limits_hold(void **state)
+static void jobs_end_at_their_time_limit(void **state)
 {
     struct play p;
     static const struct expected rows[] = {{0, 60, REPLAY_KILLED, 1}, {0, 60, REPLAY_ENDED, 1}};
@@ -140,7 +140,7 @@ static void limits_hold(void **state)
     play_done(&p);
 }
 
-static void who_does_not_run(void **state)
+static void jobs_that_never_run_are_counted(void **state)
 {
     struct play p;
     static const struct expected rows[] = {{0, 0, REPLAY_WAITS, 0},
@@ -256,7 +256,7 @@ static void figures_sum_up_a_replay(void **state)
     play_done(&p);
 }
 
-static void size_classes(void **state)
+static void jobs_are_classified_by_size(void **state)
 {
     static const struct {
         uint32_t nodes;
@@ -310,17 +310,17 @@ static void a_picture_has_every_job_or_a_raster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_such_configuration),
+        cmocka_unit_test(invalid_configuration_is_refused),
         cmocka_unit_test(short_jobs_are_backfilled),
-        cmocka_unit_test(builtin_lets_nobody_past),
-        cmocka_unit_test(limits_hold),
-        cmocka_unit_test(who_does_not_run),
+        cmocka_unit_test(builtin_scheduler_keeps_the_order),
+        cmocka_unit_test(jobs_end_at_their_time_limit),
+        cmocka_unit_test(jobs_that_never_run_are_counted),
         cmocka_unit_test(header_names_map_queues_to_partitions),
         cmocka_unit_test(memory_is_per_processor),
         cmocka_unit_test(a_comment_has_the_request_of_a_job),
         cmocka_unit_test(jobs_follow_after_their_think_time),
         cmocka_unit_test(figures_sum_up_a_replay),
-        cmocka_unit_test(size_classes),
+        cmocka_unit_test(jobs_are_classified_by_size),
         cmocka_unit_test(a_picture_has_every_job_or_a_raster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static int parse_trace_text(const char *text, struct trace *t, struct err *err)
     return trace_parse("t.swf", copy, t, err);
 }
 
-static void nothing_to_run(void **state)
+static void trace_without_runnable_jobs_is_refused(void **state)
 {
     static const struct {
         const char *text, *said;
@@ -39,7 +39,7 @@ static void nothing_to_run(void **state)
     }
 }
 
-static void bad_lines(void **state)
+static void invalid_lines_are_reported(void **state)
 {
     static const struct {
         const char *line, *said;
@@ -82,7 +82,7 @@ static void bad_lines(void **state)
 }
 
 /* Errors beyond the stored ones are counted. */
-static void many_bad_lines(void **state)
+static void invalid_lines_beyond_the_limit_are_counted(void **state)
 {
     struct str text = STR_INIT;
     struct trace t;
@@ -98,7 +98,7 @@ static void many_bad_lines(void **state)
     str_done(&text);
 }
 
-static void what_is_left_out(void **state)
+static void left_out_jobs_are_counted_by_cause(void **state)
 {
     static const struct {
         const char *line;
@@ -128,7 +128,7 @@ static void what_is_left_out(void **state)
     }
 }
 
-static void every_field(void **state)
+static void every_field_of_a_job_is_read(void **state)
 {
     struct trace t;
     struct err err = {0};
@@ -172,9 +172,11 @@ static void every_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_to_run), cmocka_unit_test(bad_lines),
-        cmocka_unit_test(many_bad_lines), cmocka_unit_test(what_is_left_out),
-        cmocka_unit_test(every_field),
+        cmocka_unit_test(trace_without_runnable_jobs_is_refused),
+        cmocka_unit_test(invalid_lines_are_reported),
+        cmocka_unit_test(invalid_lines_beyond_the_limit_are_counted),
+        cmocka_unit_test(left_out_jobs_are_counted_by_cause),
+        cmocka_unit_test(every_field_of_a_job_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -767,7 +767,7 @@ static const struct {
      "do at=1 what=resv part=k4 licenses=o(n[2-2]):1\n"},
 };
 
-static void what_was_found_stays_mended(void **state)
+static void former_failures_do_not_return(void **state)
 {
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         static const struct sim_options options;
@@ -783,6 +783,6 @@ static void what_was_found_stays_mended(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_found_stays_mended)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(former_failures_do_not_return)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

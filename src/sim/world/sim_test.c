@@ -69,7 +69,7 @@ static struct sim_result run_drawn(void (*draw)(struct sim_plan *, uint64_t), co
     return sum;
 }
 
-static void promises_hold_whatever_is_drawn(void **state)
+static void guarantees_hold_in_random_runs(void **state)
 {
     struct sim_result sum = run_drawn(sim_plan_draw, "--fuzz", FUZZ_SEEDS);
     /* The worlds are busy, so that the promises are exercised. */
@@ -83,7 +83,7 @@ static void promises_hold_whatever_is_drawn(void **state)
 }
 
 /* With heterogeneous jobs: all components start or none, under all faults. */
-static void promises_hold_for_sets(void **state)
+static void guarantees_hold_for_heterogeneous_jobs(void **state)
 {
     struct sim_result sum = run_drawn(sim_plan_draw_sets, "--fuzz --sets", SET_SEEDS);
     assert_true(sum.sets > 2 * SET_SEEDS && sum.set_starts > SET_SEEDS);
@@ -92,7 +92,7 @@ static void promises_hold_for_sets(void **state)
 }
 
 /* Jobs get placements of toruses, under all faults. */
-static void promises_hold_in_toruses(void **state)
+static void guarantees_hold_in_toruses(void **state)
 {
     struct sim_result sum = run_drawn(sim_plan_draw_toruses, "--fuzz --toruses", TORUS_SEEDS);
     (void)state;
@@ -102,7 +102,7 @@ static void promises_hold_in_toruses(void **state)
 }
 
 /* Every kind of command, fault and point is drawn. */
-static void everything_is_drawn(void **state)
+static void random_plans_contain_every_item(void **state)
 {
     unsigned dos[SIM_DO_LAST + 1] = {0}, faults[SIM_FAULT_LAST + 1] = {0};
     unsigned points[SIM_POINT_SENDING + 1] = {0}, twice = 0;
@@ -162,7 +162,7 @@ static void sets_are_drawn_from_a_stream_of_their_own(void **state)
     assert_true(sets > 200 && components > sets && same > jobs / 3);
 }
 
-static void simple_worlds_under_many_faults(void **state)
+static void guarantees_hold_in_small_clusters_with_many_faults(void **state)
 {
     for (uint64_t seed = 1; seed <= TEST_DRAWN(60); seed++) {
         struct sim_size size = {
@@ -183,7 +183,7 @@ static void simple_worlds_under_many_faults(void **state)
     }
 }
 
-static void without_faults_all_is_quick(void **state)
+static void run_without_faults_ends_quickly(void **state)
 {
     struct sim_size size = {8, 4, 300, 0};
     struct sim_plan plan = {0};
@@ -200,7 +200,7 @@ static void without_faults_all_is_quick(void **state)
  */
 
 /* CORE-010 */
-static void a_plan_is_its_text_and_runs_the_same_again(void **state)
+static void plan_is_restored_from_its_text_and_repeats(void **state)
 {
     for (uint64_t seed = 1; seed <= TEST_DRAWN(40); seed++) {
         struct sim_plan plan = {0}, again = {0};
@@ -286,7 +286,7 @@ static void assert_breach_is_found(const char *promise, const char *text)
     sim_plan_done(&plan);
 }
 
-static void what_no_controller_can_keep_is_found(void **state)
+static void each_breach_of_a_guarantee_is_detected(void **state)
 {
     assert_breach_is_found("a payload was started before that was on disk",
                            WORLD "fault what=lose at=50\njob id=1 kind=batch at=200\n");
@@ -298,7 +298,7 @@ static void what_no_controller_can_keep_is_found(void **state)
 }
 
 /* All ways to another leader, and back to a primary that returns. */
-static void the_lead_goes_to_who_can_have_it(void **state)
+static void lead_moves_to_an_available_controller(void **state)
 {
     static const struct {
         const char *fault;
@@ -342,7 +342,7 @@ static size_t count_items(const struct sim_plan *plan, enum sim_item_kind kind)
     return n;
 }
 
-static void a_failing_plan_shrinks_to_what_it_takes(void **state)
+static void failing_plan_is_minimised(void **state)
 {
     struct sim_plan plan = {0};
     struct sim_result a, b;
@@ -371,17 +371,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_plans_are_refused_by_line),
-        cmocka_unit_test(everything_is_drawn),
+        cmocka_unit_test(random_plans_contain_every_item),
         cmocka_unit_test(sets_are_drawn_from_a_stream_of_their_own),
-        cmocka_unit_test(a_plan_is_its_text_and_runs_the_same_again),
-        cmocka_unit_test(what_no_controller_can_keep_is_found),
-        cmocka_unit_test(the_lead_goes_to_who_can_have_it),
-        cmocka_unit_test(a_failing_plan_shrinks_to_what_it_takes),
-        cmocka_unit_test(without_faults_all_is_quick),
-        cmocka_unit_test(simple_worlds_under_many_faults),
-        cmocka_unit_test(promises_hold_whatever_is_drawn),
-        cmocka_unit_test(promises_hold_for_sets),
-        cmocka_unit_test(promises_hold_in_toruses),
+        cmocka_unit_test(plan_is_restored_from_its_text_and_repeats),
+        cmocka_unit_test(each_breach_of_a_guarantee_is_detected),
+        cmocka_unit_test(lead_moves_to_an_available_controller),
+        cmocka_unit_test(failing_plan_is_minimised),
+        cmocka_unit_test(run_without_faults_ends_quickly),
+        cmocka_unit_test(guarantees_hold_in_small_clusters_with_many_faults),
+        cmocka_unit_test(guarantees_hold_in_random_runs),
+        cmocka_unit_test(guarantees_hold_for_heterogeneous_jobs),
+        cmocka_unit_test(guarantees_hold_in_toruses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
