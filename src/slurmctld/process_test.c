@@ -120,7 +120,7 @@ static int controller_open(const struct world *w, struct ctld *c, struct err *er
     return rc ? rc : process_open(c, conf, 0, err);
 }
 
-static void __attribute__((noreturn)) controller(struct world *w, int ready)
+static void __attribute__((noreturn)) run_controller(struct world *w, int ready)
 {
     struct ctld c = {0};
     struct err err = {0};
@@ -140,7 +140,7 @@ static void __attribute__((noreturn)) controller(struct world *w, int ready)
     exit(0);
 }
 
-static void start(struct world *w)
+static void start_controller(struct world *w)
 {
     int ends[2];
     char byte;
@@ -151,7 +151,7 @@ static void start(struct world *w)
         if (gate.is_shut)
             close(gate.open[1]);
         close(ends[0]);
-        controller(w, ends[1]);
+        run_controller(w, ends[1]);
     }
     close(ends[1]);
     assert_int_equal(read(ends[0], &byte, 1), 0); /* its end closes when it serves */
@@ -173,7 +173,7 @@ static int setup(void **state)
     w->conf_file = mem_printf("%s/slurm.conf", w->dir);
     hold_port(w);
     write_conf(w, "");
-    start(w);
+    start_controller(w);
     struct conf_report report = {0};
     assert_int_equal(conf_load(w->conf_file, CONF_CLIENT, NULL, &w->conf, &report, NULL), 0);
     conf_report_done(&report);
@@ -224,13 +224,14 @@ static int teardown(void **state)
     return 0;
 }
 
-static int call(struct world *w, enum rpc_number rpc, const ProtobufCMessage *request, void *reply)
+static int call_controller(struct world *w, enum rpc_number rpc, const ProtobufCMessage *request,
+                           void *reply)
 {
     w->err = (struct err){0};
     return rpc_call(w->client, rpc, request, DEADLINE_MS, &w->arena, reply, &w->err);
 }
 
-static uint32_t submit(struct world *w, const char *script)
+static uint32_t submit_script(struct world *w, const char *script)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
@@ -241,7 +242,7 @@ static uint32_t submit(struct world *w, const char *script)
     payload.script.len = strlen(script);
     request.spec = &spec;
     request.payload = &payload;
-    if (call(w, RPC_SUBMIT, &request.base, &reply))
+    if (call_controller(w, RPC_SUBMIT, &request.base, &reply))
         fail_msg("%s", w->err.text);
     return reply->job_id;
 }
@@ -353,20 +354,20 @@ static void refusals_are_named(void **state)
     Pb__JobIdRequest id = PB__JOB_ID_REQUEST__INIT;
     Pb__JobScript *script = NULL;
     id.job_id = 1;
-    assert_int_equal(call(w, RPC_JOB_SCRIPT, &id.base, &script), -ERR_NO_JOB);
+    assert_int_equal(call_controller(w, RPC_JOB_SCRIPT, &id.base, &script), -ERR_NO_JOB);
     Pb__Empty empty = PB__EMPTY__INIT;
     Pb__NodeStatus *status = NULL;
-    assert_int_equal(call(w, RPC_NODE_STATUS, &empty.base, &status), -ERR_NOT_SUPPORTED);
+    assert_int_equal(call_controller(w, RPC_NODE_STATUS, &empty.base, &status), -ERR_NOT_SUPPORTED);
     assert_non_null(strstr(w->err.text, "NODE_STATUS"));
     Pb__ConfigRequest key = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *text = NULL;
     key.key = (char *)"NoSuchKey";
-    assert_true(call(w, RPC_CONFIG_SHOW, &key.base, &text) < 0);
+    assert_true(call_controller(w, RPC_CONFIG_SHOW, &key.base, &text) < 0);
     Pb__JobFilter since = PB__JOB_FILTER__INIT;
     Pb__JobList *list = NULL;
     since.has_changed_since = true;
     since.changed_since = 4711; /* CORE-126 */
-    assert_int_equal(call(w, RPC_JOB_LIST, &since.base, &list), -ERR_NO_CHANGE);
+    assert_int_equal(call_controller(w, RPC_JOB_LIST, &since.base, &list), -ERR_NO_CHANGE);
 }
 
 static void unknown_nodes_are_refused(void **state)
@@ -383,7 +384,7 @@ static void acknowledged_jobs_survive_a_kill(void **state)
 {
     struct world *w = *state;
     for (uint32_t i = 1; i <= 20; i++)
-        assert_int_equal(submit(w, "#!/bin/sh\n"), i);
+        assert_int_equal(submit_script(w, "#!/bin/sh\n"), i);
     stop_hard(w);
     _cleanup_free_ char *dir = mem_printf("%s/state", w->dir);
     struct store *s = NULL;
@@ -394,8 +395,8 @@ static void acknowledged_jobs_survive_a_kill(void **state)
     store_close(s);
     assert_int_equal(found[RECORD_JOB], 20);
     assert_int_equal(found[RECORD_PAYLOAD], 20);
-    start(w);
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 21);
+    start_controller(w);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 21);
 }
 
 static void launches_carry_the_script(void **state)
@@ -406,7 +407,7 @@ static void launches_carry_the_script(void **state)
     Pb__NodeReport report = PB__NODE_REPORT__INIT;
     node_connect(w, &n, "n1");
     run_until(w, &n.welcomes, 1);
-    submit(w, "#!/bin/sh\necho one\n");
+    submit_script(w, "#!/bin/sh\necho one\n");
     run_until(w, &n.launches, 1);
     assert_string_equal(n.script, "#!/bin/sh\necho one\n");
     event.seq = 99;
@@ -418,7 +419,7 @@ static void launches_carry_the_script(void **state)
     Pb__JobIdRequest id = PB__JOB_ID_REQUEST__INIT;
     Pb__JobScript *script = NULL;
     id.job_id = 1; /* it was sent, so it is no longer in the cache */
-    assert_int_equal(call(w, RPC_JOB_SCRIPT, &id.base, &script), 0);
+    assert_int_equal(call_controller(w, RPC_JOB_SCRIPT, &id.base, &script), 0);
     assert_memory_equal(script->script.data, "#!/bin/sh\necho one\n", script->script.len);
     node_done(&n);
 }
@@ -444,10 +445,10 @@ static void start_slow_launch(struct world *w, struct node *n)
     assert_int_equal(pipe(gate.entered), 0);
     assert_int_equal(pipe(gate.open), 0);
     gate.is_shut = true;
-    start(w);
+    start_controller(w);
     node_connect(w, n, "n1");
     run_until(w, &n->welcomes, 1);
-    assert_int_equal(submit(w, script), 1);
+    assert_int_equal(submit_script(w, script), 1);
     assert_int_equal(read(gate.entered[0], &byte, 1), 1);
 }
 
@@ -470,8 +471,8 @@ static void slow_read_delays_its_own_node_only(void **state)
     Pb__ConfigRequest key = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *text = NULL;
     key.key = (char *)"ClusterName";
-    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+    assert_int_equal(call_controller(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 2);
     node_connect(w, &second, "n2");
     run_until(w, &second.welcomes, 1);
     assert_int_equal(first.launches, 0);
@@ -486,7 +487,7 @@ static void slow_read_delays_its_own_node_only(void **state)
     node_done(&second);
 }
 
-static void end_of_a_session_drops_what_waits_for_it(void **state)
+static void end_of_a_session_drops_its_waiting_launches(void **state)
 {
     struct world *w = *state;
     struct node first, second;
@@ -495,7 +496,7 @@ static void end_of_a_session_drops_what_waits_for_it(void **state)
     node_connect(w, &second, "n1");
     run_until(w, &second.welcomes, 1);
     open_gate();
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 2);
     run_until(w, &second.launches, 1);
     assert_int_equal(second.launched[0], 2);
     node_done(&second);
@@ -509,11 +510,11 @@ static void launches_that_wait_have_a_limit(void **state)
     fixture_launch_padding = SEND_QUEUE_MOST / 5 * 2;
     start_slow_launch(w, &n);
     fixture_launch_padding = 0;
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 3);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 2);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 3);
     open_gate();
     run_until(w, &n.launches, 2);
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 4);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 4);
     run_until(w, &n.launches, 3);
     assert_int_equal(n.launched[0], 1);
     assert_int_equal(n.launched[1], 2);
@@ -529,7 +530,7 @@ static void shutdown_waits_for_a_slow_launch(void **state)
     Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
     Pb__Empty *reply = NULL;
     start_slow_launch(w, &n);
-    assert_int_equal(call(w, RPC_SHUTDOWN, &request.base, &reply), 0);
+    assert_int_equal(call_controller(w, RPC_SHUTDOWN, &request.base, &reply), 0);
     open_gate();
     run_until(w, &n.shutdowns, 1);
     assert_int_equal(n.launches, 1);
@@ -549,7 +550,7 @@ static void newest_session_of_a_node_counts(void **state)
     node_connect(w, &second, "n1");
     run_until(w, &second.welcomes, 1);
     run_until(w, &first.closes, 1);
-    submit(w, "#!/bin/sh\n");
+    submit_script(w, "#!/bin/sh\n");
     run_until(w, &second.launches, 1);
     assert_int_equal(first.launches, 0);
     node_done(&first);
@@ -571,7 +572,7 @@ static int on_part(void *ctx, const ProtobufCMessage *part, struct err *err)
     return 0;
 }
 
-static void long_listings_come_in_parts(void **state)
+static void long_listings_are_sent_in_parts(void **state)
 {
     struct world *w = *state;
     static const uint32_t counts[] = {0, 1, 500, 20000};
@@ -595,30 +596,30 @@ static void broken_configuration_changes_nothing(void **state)
     Pb__ReconfigureRequest empty = PB__RECONFIGURE_REQUEST__INIT;
     Pb__ReconfigureReply *reply = NULL;
     write_conf(w, "MaxJobCount=many");
-    assert_true(call(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
+    assert_true(call_controller(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
     assert_non_null(strstr(w->err.text, "slurm.conf:13"));
     Pb__ConfigRequest key = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *text = NULL;
     key.key = (char *)"MaxJobCount";
-    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_int_equal(call_controller(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
     assert_null(strstr(text->text, "many"));
 
     write_conf(w, "ClusterName=other");
-    assert_true(call(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
+    assert_true(call_controller(w, RPC_RECONFIGURE, &empty.base, &reply) < 0);
     assert_non_null(strstr(w->err.text, "ClusterName=other"));
     write_conf(w, "SlurmctldPidFile=/elsewhere");
-    assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
+    assert_int_equal(call_controller(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
     assert_non_null(strstr(reply->changes, "SlurmctldPidFile: takes effect when slurmctld is"));
     write_conf(w, "MaxJobCount=77");
     empty.has_dry_run = empty.dry_run = true;
-    assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
+    assert_int_equal(call_controller(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
     assert_string_equal(reply->changes, "a preview\n");
-    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_int_equal(call_controller(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
     assert_null(strstr(text->text, "77"));
     empty.has_dry_run = false;
-    assert_int_equal(call(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
+    assert_int_equal(call_controller(w, RPC_RECONFIGURE, &empty.base, &reply), 0);
     assert_non_null(strstr(reply->changes, "MaxJobCount"));
-    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_int_equal(call_controller(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
     assert_non_null(strstr(text->text, "77"));
 }
 
@@ -630,7 +631,7 @@ static void shutdown_answers_tells_the_nodes_and_ends(void **state)
     Pb__Empty *reply = NULL;
     node_connect(w, &n, "n1");
     run_until(w, &n.welcomes, 1);
-    assert_int_equal(call(w, RPC_SHUTDOWN, &request.base, &reply), 0);
+    assert_int_equal(call_controller(w, RPC_SHUTDOWN, &request.base, &reply), 0);
     run_until(w, &n.shutdowns, 1);
     run_until(w, &n.closes, 1);
     int status = 0;
@@ -643,20 +644,20 @@ static void shutdown_answers_tells_the_nodes_and_ends(void **state)
     node_done(&n);
 }
 
-static void stop(struct world *w)
+static void stop_controller(struct world *w)
 {
     kill(w->controller, SIGTERM);
     expect_end(w->controller);
     w->controller = 0;
 }
 
-static void signals_end_it_in_order(void **state)
+static void signals_end_the_controller_in_order(void **state)
 {
     struct world *w = *state;
-    submit(w, "#!/bin/sh\n");
-    stop(w);
-    start(w);
-    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+    submit_script(w, "#!/bin/sh\n");
+    stop_controller(w);
+    start_controller(w);
+    assert_int_equal(submit_script(w, "#!/bin/sh\n"), 2);
 }
 
 /* A controller that does not lead, in a child process: returns whether it behaves correctly. */
@@ -678,7 +679,7 @@ static bool stops_for_good(const struct world *w, bool told_first)
 }
 
 /* With a new configuration it executes itself again soon. */
-static void who_is_to_stop_does_not_begin_anew(void **state)
+static void stopping_controller_does_not_restart_itself(void **state)
 {
     for (int told_first = 0; told_first < 2; told_first++) {
         pid_t pid = fork();
@@ -688,10 +689,10 @@ static void who_is_to_stop_does_not_begin_anew(void **state)
     }
 }
 
-static void it_ends_while_the_configuration_is_read(void **state)
+static void controller_ends_while_it_reads_the_configuration(void **state)
 {
     struct world *w = *state;
-    stop(w);
+    stop_controller(w);
     pid_t pid = fork();
     if (pid == 0) {
         struct ctld c = {0};
@@ -715,16 +716,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(acknowledged_jobs_survive_a_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(launches_carry_the_script, setup, teardown),
         cmocka_unit_test_setup_teardown(slow_read_delays_its_own_node_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(end_of_a_session_drops_what_waits_for_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(end_of_a_session_drops_its_waiting_launches, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(launches_that_wait_have_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(shutdown_waits_for_a_slow_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(newest_session_of_a_node_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(long_listings_come_in_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_listings_are_sent_in_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(broken_configuration_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(shutdown_answers_tells_the_nodes_and_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(signals_end_it_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_is_to_stop_does_not_begin_anew, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_ends_while_the_configuration_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(signals_end_the_controller_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(stopping_controller_does_not_restart_itself, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(controller_ends_while_it_reads_the_configuration, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("slurmctld process", tests, NULL, NULL);
 }

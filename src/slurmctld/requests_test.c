@@ -388,7 +388,7 @@ static void try_requests(uint64_t seed)
     fixture_free(f);
 }
 
-static void no_request_does_harm(void **state)
+static void random_requests_do_no_harm(void **state)
 {
     const char *first = getenv("SLUICE_SEED"), *soak = getenv("SLUICE_SOAK");
     uint64_t seed = first ? strtoull(first, NULL, 10) : 1;
@@ -405,7 +405,7 @@ static void no_request_does_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_request_does_harm),
+        cmocka_unit_test(random_requests_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void on_news(void *ctx)
     loop_stop(loop);
 }
 
-static void unknown_is_nobody(void **state)
+static void unknown_user_has_no_name(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
     assert_null(names_user(n, NOBODY_UID));
@@ -123,7 +123,7 @@ static void every_listed_member_is_in(void **state)
 }
 
 /* A worker looks up unknown names: the answer is cached when on_news() is called. */
-static void news_come(void **state)
+static void worker_reports_looked_up_names(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
     const struct passwd *p = getpwuid(0);
@@ -150,7 +150,7 @@ static void news_come(void **state)
 }
 
 /* Entries older than the maximum age are looked up again on the next query. */
-static void old_answers_are_looked_up_again(void **state)
+static void expired_names_are_looked_up_again(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
     names_set_max_age(n, 1);
@@ -166,7 +166,7 @@ static void old_answers_are_looked_up_again(void **state)
 }
 
 /* An entry that is dropped during its lookup is looked up again. */
-static void forgotten_meanwhile(void **state)
+static void name_dropped_during_its_lookup_is_looked_up_again(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
     assert_false(names_has_user(n, 0));
@@ -179,7 +179,7 @@ static void forgotten_meanwhile(void **state)
 }
 
 /* More ids than the cache holds: limited, and still correct. */
-static void many_ids_are_bounded(void **state)
+static void number_of_cached_names_is_bounded(void **state)
 {
     struct names *n = names_new(loop, on_news, NULL);
     for (uint32_t i = 0; i < NAMES_MAX + 10; i++)
@@ -193,14 +193,15 @@ static void many_ids_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unknown_is_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_user_has_no_name, setup, teardown),
         cmocka_unit_test_setup_teardown(ids_of_a_user_are_found, setup, teardown),
         cmocka_unit_test_setup_teardown(every_account_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(every_listed_member_is_in, setup, teardown),
-        cmocka_unit_test_setup_teardown(news_come, setup, teardown),
-        cmocka_unit_test_setup_teardown(old_answers_are_looked_up_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(forgotten_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_ids_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(worker_reports_looked_up_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(expired_names_are_looked_up_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(name_dropped_during_its_lookup_is_looked_up_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(number_of_cached_names_is_bounded, setup, teardown),
     };
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void kept_replaced_and_dropped(void **state)
     payload_cache_free(c);
 }
 
-static void oldest_leave_first(void **state)
+static void oldest_payload_is_dropped_first(void **state)
 {
     static const char block[MAX / 4];
     struct payload_cache *c = payload_cache_new(MAX);
@@ -73,7 +73,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_large_is_not_kept),
         cmocka_unit_test(kept_replaced_and_dropped),
-        cmocka_unit_test(oldest_leave_first),
+        cmocka_unit_test(oldest_payload_is_dropped_first),
     };
     return cmocka_run_group_tests_name("payload", tests, NULL, NULL);
 }

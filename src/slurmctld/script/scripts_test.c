@@ -77,12 +77,12 @@ static void setup_leased(struct world *w, bool leased)
     w->s = scripts_new(&o);
 }
 
-static void setup(struct world *w)
+static void set_up_world(struct world *w)
 {
     setup_leased(w, false);
 }
 
-static void teardown(struct world *w)
+static void tear_down_world(struct world *w)
 {
     char path[96];
     scripts_free(w->s);
@@ -113,14 +113,14 @@ static void run_script(struct world *w, Pb__ScriptKind kind, uint32_t job, const
     scripts_run(w->s, &m);
 }
 
-static void until(struct world *w, unsigned count)
+static void run_until_ended(struct world *w, unsigned count)
 {
     w->until = count;
     if (w->ended < count)
         loop_run(w->loop);
 }
 
-static void stop(struct world *w, uint32_t job)
+static void stop_scripts(struct world *w, uint32_t job)
 {
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
     m.kind = PROLOG;
@@ -168,7 +168,7 @@ static void on_lease_timer(void *ctx)
     loop_timer_set(l->timer, 50);
 }
 
-static void what_runs_ends_with_the_lease_and_runs_again(void **state)
+static void script_ends_with_the_lease_and_runs_again(void **state)
 {
     struct world w;
     setup_leased(&w, true);
@@ -180,16 +180,16 @@ static void what_runs_ends_with_the_lease_and_runs_again(void **state)
     l.timer = loop_timer_new(w.loop, on_lease_timer, &l);
     run_script(&w, PROLOG, 1, "/bin/sh", shell, 0);
     loop_timer_set(l.timer, 0);
-    until(&w, 1);
+    run_until_ended(&w, 1);
     assert_int_equal(w.failed, 0);
     assert_int_equal(l.expired, 1);
     loop_timer_free(l.timer);
     unlink(l.file);
     free(l.file);
-    teardown(&w);
+    tear_down_world(&w);
 }
 
-static void a_line_out_of_bounds_is_none(void **state)
+static void invalid_lines_of_the_helper_are_refused(void **state)
 {
     static const struct {
         const char *bytes;
@@ -215,7 +215,7 @@ static void a_line_out_of_bounds_is_none(void **state)
     }
 }
 
-static void how_it_ends_is_told(void **state)
+static void end_of_a_script_is_reported(void **state)
 {
     static const struct {
         const char *path, *shell, *text;
@@ -232,64 +232,64 @@ static void how_it_ends_is_told(void **state)
          127 << 8},
     };
     struct world w;
-    setup(&w);
+    set_up_world(&w);
     for (unsigned i = 0; i < sizeof v / sizeof v[0]; i++) {
         run_script(&w, PROLOG, i + 1, v[i].path, v[i].shell, v[i].limit_sec);
-        until(&w, i + 1);
+        run_until_ended(&w, i + 1);
         assert_int_equal(w.last_status, v[i].status);
         assert_string_equal(w.last_text, v[i].text);
     }
-    teardown(&w);
+    tear_down_world(&w);
 }
 
-static void one_that_others_may_write_is_not_run_by_root(void **state)
+static void root_does_not_run_a_script_that_others_may_write(void **state)
 {
     char path[96], why[300];
     struct world w;
     bool root = geteuid() == 0; /* of others it is their own affair */
-    setup(&w);
+    set_up_world(&w);
     snprintf(path, sizeof path, "%s/open", w.dir);
     FILE *f = fopen(path, "w");
     fputs("#!/bin/sh\n", f);
     fclose(f);
     assert_int_equal(chmod(path, 0777), 0);
     run_script(&w, PROLOG, 1, path, NULL, 0);
-    until(&w, 1);
+    run_until_ended(&w, 1);
     assert_int_equal(w.last_status, root ? 127 << 8 : 0);
     snprintf(why, sizeof why, "PrologSlurmctld %s cannot be run: %s", path, path);
     if (root)
         assert_memory_equal(w.last_text, why, strlen(why));
     unlink(path);
-    teardown(&w);
+    tear_down_world(&w);
 }
 
-static void more_than_may_run_wait_and_all_end(void **state)
+static void scripts_beyond_the_limit_wait(void **state)
 {
     struct world w;
-    setup(&w);
+    set_up_world(&w);
     for (uint32_t i = 1; i <= 3 * SCRIPTS_AT_ONCE; i++)
         run_script(&w, PROLOG, i, "/bin/true", NULL, 0);
-    until(&w, 3 * SCRIPTS_AT_ONCE);
+    run_until_ended(&w, 3 * SCRIPTS_AT_ONCE);
     assert_int_equal(w.failed, 0);
-    teardown(&w);
+    tear_down_world(&w);
 }
 
-static void one_that_waits_or_runs_can_be_ended(void **state)
+static void waiting_and_running_scripts_can_be_ended(void **state)
 {
     struct world w;
-    setup(&w);
+    set_up_world(&w);
     for (uint32_t i = 1; i <= SCRIPTS_AT_ONCE; i++)
         run_script(&w, PROLOG, i, "/bin/sleep", NULL, 0); /* fails at once: no operand */
     run_script(&w, PROLOG, 999, "/bin/true", NULL, 0);
-    stop(&w, 999);
+    stop_scripts(&w, 999);
     assert_int_equal(w.ended, 0); /* never from within the call */
-    until(&w, SCRIPTS_AT_ONCE + 1);
+    run_until_ended(&w, SCRIPTS_AT_ONCE + 1);
     run_script(&w, PROLOG, 1000, "/bin/sh", "exec sleep 60", 0);
-    stop(&w, 1000);
-    until(&w, SCRIPTS_AT_ONCE + 2);
+    stop_scripts(&w, 1000);
+    run_until_ended(&w, SCRIPTS_AT_ONCE + 2);
     assert_int_equal(w.last_status, SIGTERM);
-    stop(&w, 5); /* no longer running */
-    teardown(&w);
+    stop_scripts(&w, 5); /* no longer running */
+    tear_down_world(&w);
 }
 
 /* The prolog ends when the completion record's program has run. */
@@ -297,7 +297,7 @@ static void mail_does_not_keep_others_waiting(void **state)
 {
     struct world w;
     char pipe[96], write[128], read[128];
-    setup(&w);
+    set_up_world(&w);
     snprintf(pipe, sizeof pipe, "%s/pipe", w.dir);
     snprintf(write, sizeof write, "echo done > %s", pipe);
     snprintf(read, sizeof read, "read text < %s", pipe);
@@ -306,10 +306,10 @@ static void mail_does_not_keep_others_waiting(void **state)
         run_script(&w, MAIL, i, "/bin/sh", "exec sleep 60", 0);
     run_script(&w, RECORD, 1, "/bin/sh", write, 0);
     run_script(&w, PROLOG, 1, "/bin/sh", read, 0);
-    until(&w, 1);
+    run_until_ended(&w, 1);
     assert_int_equal(w.last_status, 0);
     unlink(pipe);
-    teardown(&w); /* running programs end with the helper */
+    tear_down_world(&w); /* running programs end with the helper */
     assert_non_null(strstr(logged, "92 mails and 0 completion records were not run"));
 }
 
@@ -322,7 +322,7 @@ static int run_stubborn(struct world *w)
     snprintf(shell, sizeof shell, "trap '' TERM; echo $$ > %s; while :; do sleep 1; done", path);
     run_script(w, PROLOG, 1, "/bin/sh", shell, 0);
     run_script(w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
-    until(w, 1);
+    run_until_ended(w, 1);
     FILE *f = fopen(path, "r"); /* until it writes there */
     int pid = 0;
     assert_non_null(f);
@@ -343,12 +343,12 @@ static void assert_gone(int pid)
 }
 
 /* No process that it started survives, and the log names the killed ones. */
-static void it_ends_with_the_controller(void **state)
+static void scripts_end_with_the_controller(void **state)
 {
     struct world w;
-    setup(&w);
+    set_up_world(&w);
     int pid = run_stubborn(&w);
-    teardown(&w);
+    tear_down_world(&w);
     assert_gone(pid);
     assert_non_null(strstr(logged, "job 1: PrologSlurmctld /bin/sh was ended by signal 9 when "
                                    "this controller stopped\n"));
@@ -365,13 +365,13 @@ static int pid_of_helper(void)
     return atoi(str_cstr(&text));
 }
 
-static void a_helper_that_stands_still_is_killed(void **state)
+static void hanging_helper_is_killed(void **state)
 {
     struct world w;
-    setup(&w);
+    set_up_world(&w);
     int pid = run_stubborn(&w);
     assert_int_equal(kill(pid_of_helper(), SIGSTOP), 0);
-    teardown(&w);
+    tear_down_world(&w);
     assert_gone(pid);
     assert_string_equal(logged, "the helper that runs scripts did not end within 4 s and is "
                                 "killed, with what it runs\n");
@@ -383,15 +383,15 @@ int main(int argc, char **argv)
         return scriptd_main();
     log_open(&(struct log_options){.program = "test", .sink = on_log, .sink_level = LOG_LVL_ERROR});
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_out_of_bounds_is_none),
-        cmocka_unit_test(how_it_ends_is_told),
-        cmocka_unit_test(one_that_others_may_write_is_not_run_by_root),
-        cmocka_unit_test(more_than_may_run_wait_and_all_end),
-        cmocka_unit_test(what_runs_ends_with_the_lease_and_runs_again),
-        cmocka_unit_test(one_that_waits_or_runs_can_be_ended),
+        cmocka_unit_test(invalid_lines_of_the_helper_are_refused),
+        cmocka_unit_test(end_of_a_script_is_reported),
+        cmocka_unit_test(root_does_not_run_a_script_that_others_may_write),
+        cmocka_unit_test(scripts_beyond_the_limit_wait),
+        cmocka_unit_test(script_ends_with_the_lease_and_runs_again),
+        cmocka_unit_test(waiting_and_running_scripts_can_be_ended),
         cmocka_unit_test(mail_does_not_keep_others_waiting),
-        cmocka_unit_test(it_ends_with_the_controller),
-        cmocka_unit_test(a_helper_that_stands_still_is_killed),
+        cmocka_unit_test(scripts_end_with_the_controller),
+        cmocka_unit_test(hanging_helper_is_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

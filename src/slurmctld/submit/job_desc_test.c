@@ -9,7 +9,7 @@
 
 #include "slurmctld/submit/job_desc.h"
 
-static void test_what_is_no_number(void **state)
+static void test_invalid_numbers_are_refused(void **state)
 {
     static const struct {
         const char *name;
@@ -49,7 +49,7 @@ static void test_what_is_no_number(void **state)
     assert_int_equal(n, 7);
 }
 
-static void test_what_is_set_is_there(void **state)
+static void test_set_fields_can_be_read(void **state)
 {
     static const struct {
         const char *name;
@@ -87,8 +87,8 @@ static void test_what_is_set_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_no_number),
-        cmocka_unit_test(test_what_is_set_is_there),
+        cmocka_unit_test(test_invalid_numbers_are_refused),
+        cmocka_unit_test(test_set_fields_can_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

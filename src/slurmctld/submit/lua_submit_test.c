@@ -59,7 +59,7 @@ static int ask_of(const char *text, Pb__JobSpec *spec, const Pb__JobSpec *before
     return rc;
 }
 
-static void refuses(const char *body, int code, const char *said)
+static void assert_refusal(const char *body, int code, const char *said)
 {
     _cleanup_str_ struct str message = STR_INIT, fault = STR_INIT;
     _cleanup_arena_ struct arena arena;
@@ -74,7 +74,7 @@ static void refuses(const char *body, int code, const char *said)
         fail_msg("%s: said \"%s\", \"%s\"", body, str_cstr(&message), str_cstr(&fault));
 }
 
-static void test_scripts_that_are_none(void **state)
+static void test_invalid_scripts_are_refused(void **state)
 {
     static const struct {
         const char *text, *said;
@@ -99,7 +99,7 @@ static void test_scripts_that_are_none(void **state)
 }
 
 /* Scripts that guard their globals, as strict.lua does, and what stands for slurm_job_modify(). */
-static void test_guarded_globals(void **state)
+static void test_scripts_may_guard_their_globals(void **state)
 {
     static const struct {
         const char *text, *fault;
@@ -133,38 +133,40 @@ static void test_guarded_globals(void **state)
     }
 }
 
-static void test_refusals(void **state)
+static void test_refusals_have_code_and_message(void **state)
 {
-    refuses("return slurm.ERROR", -ERR_GENERIC, "Unspecified error");
-    refuses("slurm.log_user('no %s on %d', 'jobs', 3) return slurm.ERROR", -ERR_GENERIC,
-            "no jobs on 3");
-    refuses("return slurm.ESLURM_ACCESS_DENIED", -ERR_ACCESS, "Access/permission denied");
-    refuses("return 2000", -ERR_NO_PARTITION, "Invalid partition name");
-    refuses("return 'yes'", -ERR_GENERIC, "returns no number");
-    refuses("error('broken')", -ERR_GENERIC, ":2: broken");
-    refuses("local x = nil\nreturn x.y", -ERR_GENERIC, ":3: attempt to index");
-    refuses("while true do end", -ERR_GENERIC, "too long");
-    refuses("pcall(function() while true do end end) while true do end", -ERR_GENERIC, "too long");
-    refuses("while true do pcall(function() while true do end end) end", -ERR_GENERIC, "too long");
-    refuses("while true do coroutine.wrap(function() while true do end end)() end", -ERR_GENERIC,
-            "too long");
-    refuses("local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end",
-            -ERR_GENERIC, "not enough memory");
-    refuses("os.execute('true')", -ERR_GENERIC, "nil value");
-    refuses("io.open('/etc/passwd')", -ERR_GENERIC, "nil value");
-    refuses("require('socket')", -ERR_GENERIC, "nil value");
-    refuses("dofile('/etc/passwd')", -ERR_GENERIC, "nil value");
-    refuses("job_desc.no_such = 1", -ERR_GENERIC, "no field 'no_such'");
-    refuses("job_desc.user_name = 'root'", -ERR_GENERIC, "read only");
-    refuses("job_desc.min_nodes = -1", -ERR_GENERIC, "'min_nodes' cannot be -1");
-    refuses("job_desc.min_nodes = 0/0", -ERR_GENERIC, "'min_nodes' cannot be");
-    refuses("job_desc.time_limit = 0", -ERR_GENERIC, "'time_limit' cannot be 0");
-    refuses("job_desc.nice = 7e9", -ERR_GENERIC, "'nice' cannot be");
-    refuses("job_desc.account = {}", -ERR_GENERIC, "string expected");
-    refuses("job_desc.account = 5", -ERR_GENERIC, "'account' cannot be 5");
+    assert_refusal("return slurm.ERROR", -ERR_GENERIC, "Unspecified error");
+    assert_refusal("slurm.log_user('no %s on %d', 'jobs', 3) return slurm.ERROR", -ERR_GENERIC,
+                   "no jobs on 3");
+    assert_refusal("return slurm.ESLURM_ACCESS_DENIED", -ERR_ACCESS, "Access/permission denied");
+    assert_refusal("return 2000", -ERR_NO_PARTITION, "Invalid partition name");
+    assert_refusal("return 'yes'", -ERR_GENERIC, "returns no number");
+    assert_refusal("error('broken')", -ERR_GENERIC, ":2: broken");
+    assert_refusal("local x = nil\nreturn x.y", -ERR_GENERIC, ":3: attempt to index");
+    assert_refusal("while true do end", -ERR_GENERIC, "too long");
+    assert_refusal("pcall(function() while true do end end) while true do end", -ERR_GENERIC,
+                   "too long");
+    assert_refusal("while true do pcall(function() while true do end end) end", -ERR_GENERIC,
+                   "too long");
+    assert_refusal("while true do coroutine.wrap(function() while true do end end)() end",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end",
+                   -ERR_GENERIC, "not enough memory");
+    assert_refusal("os.execute('true')", -ERR_GENERIC, "nil value");
+    assert_refusal("io.open('/etc/passwd')", -ERR_GENERIC, "nil value");
+    assert_refusal("require('socket')", -ERR_GENERIC, "nil value");
+    assert_refusal("dofile('/etc/passwd')", -ERR_GENERIC, "nil value");
+    assert_refusal("job_desc.no_such = 1", -ERR_GENERIC, "no field 'no_such'");
+    assert_refusal("job_desc.user_name = 'root'", -ERR_GENERIC, "read only");
+    assert_refusal("job_desc.min_nodes = -1", -ERR_GENERIC, "'min_nodes' cannot be -1");
+    assert_refusal("job_desc.min_nodes = 0/0", -ERR_GENERIC, "'min_nodes' cannot be");
+    assert_refusal("job_desc.time_limit = 0", -ERR_GENERIC, "'time_limit' cannot be 0");
+    assert_refusal("job_desc.nice = 7e9", -ERR_GENERIC, "'nice' cannot be");
+    assert_refusal("job_desc.account = {}", -ERR_GENERIC, "string expected");
+    assert_refusal("job_desc.account = 5", -ERR_GENERIC, "'account' cannot be 5");
 }
 
-static void test_what_it_sees_and_changes(void **state)
+static void test_script_reads_and_changes_the_request(void **state)
 {
     static const char text[] =
         "count = 0\n"
@@ -221,7 +223,7 @@ static void test_what_it_sees_and_changes(void **state)
     assert_int_equal(ask_of(text, &set, &before, &arena, &message, &fault), -ERR_GENERIC);
 }
 
-static void test_a_changed_file_is_told(void **state)
+static void test_changed_script_file_is_detected(void **state)
 {
     struct err err = {0};
     struct lua_submit *l = open_text("function slurm_job_submit() return 0 end", &err);
@@ -238,11 +240,11 @@ static void test_a_changed_file_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts_that_are_none),
-        cmocka_unit_test(test_guarded_globals),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_what_it_sees_and_changes),
-        cmocka_unit_test(test_a_changed_file_is_told),
+        cmocka_unit_test(test_invalid_scripts_are_refused),
+        cmocka_unit_test(test_scripts_may_guard_their_globals),
+        cmocka_unit_test(test_refusals_have_code_and_message),
+        cmocka_unit_test(test_script_reads_and_changes_the_request),
+        cmocka_unit_test(test_changed_script_file_is_detected),
     };
     snprintf(path, sizeof path, "/tmp/lua_submit_test.%d.lua", (int)getpid());
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
