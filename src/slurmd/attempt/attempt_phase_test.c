@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static bool reaches(enum attempt_phase from, enum attempt_phase to, unsigned seen)
+static bool can_reach(enum attempt_phase from, enum attempt_phase to, unsigned seen)
 {
     enum attempt_phase next;
 
@@ -16,7 +16,7 @@ static bool reaches(enum attempt_phase from, enum attempt_phase to, unsigned see
         return true;
     for (unsigned event = 0; event < ATTEMPT_EVENTS; event++)
         if (attempt_phase_next(from, event, &next) && !(seen >> next & 1) &&
-            reaches(next, to, seen | 1u << next))
+            can_reach(next, to, seen | 1u << next))
             return true;
     return false;
 }
@@ -24,8 +24,8 @@ static bool reaches(enum attempt_phase from, enum attempt_phase to, unsigned see
 static void every_phase_is_reached_and_leads_to_the_end(void **state)
 {
     for (unsigned phase = 0; phase < ATTEMPT_PHASES; phase++) {
-        assert_true(reaches(ATTEMPT_NEW, phase, 1u << ATTEMPT_NEW));
-        assert_true(reaches(phase, ATTEMPT_GONE, 1u << phase));
+        assert_true(can_reach(ATTEMPT_NEW, phase, 1u << ATTEMPT_NEW));
+        assert_true(can_reach(phase, ATTEMPT_GONE, 1u << phase));
         assert_non_null(attempt_phase_text(phase));
     }
 }
@@ -53,7 +53,7 @@ static void an_attempt_that_ends_starts_nothing(void **state)
 }
 
 /* Neither concurrently with the prolog nor twice. */
-static void the_epilog_begins_in_one_phase_alone(void **state)
+static void epilog_begins_in_one_phase_only(void **state)
 {
     enum attempt_phase next;
 
@@ -80,7 +80,7 @@ int main(void)
         cmocka_unit_test(every_phase_is_reached_and_leads_to_the_end),
         cmocka_unit_test(an_order_to_end_is_legal_until_the_attempt_is_gone),
         cmocka_unit_test(an_attempt_that_ends_starts_nothing),
-        cmocka_unit_test(the_epilog_begins_in_one_phase_alone),
+        cmocka_unit_test(epilog_begins_in_one_phase_only),
         cmocka_unit_test(an_event_without_a_row_changes_nothing),
     };
 

@@ -46,7 +46,7 @@ static struct events *open_events(void)
     return e;
 }
 
-static void push(struct events *e, uint32_t job_id)
+static void push_event(struct events *e, uint32_t job_id)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__JobGone gone = PB__JOB_GONE__INIT;
@@ -56,20 +56,20 @@ static void push(struct events *e, uint32_t job_id)
     events_push(e, &event);
 }
 
-static void collect(void *ctx, const Pb__NodeEvent *event)
+static void collect_event(void *ctx, const Pb__NodeEvent *event)
 {
     str_printf(ctx, "%llu:%u ", (unsigned long long)event->seq, event->job_gone->job_id);
 }
 
-static void expect(struct events *e, const char *text)
+static void expect_events(struct events *e, const char *text)
 {
     _cleanup_str_ struct str s = STR_INIT;
 
-    events_each(e, collect, &s);
+    events_each(e, collect_event, &s);
     assert_string_equal(str_cstr(&s), text);
 }
 
-static void ignore(void *ctx, const Pb__NodeEvent *event)
+static void ignore_event(void *ctx, const Pb__NodeEvent *event)
 {
 }
 
@@ -86,13 +86,13 @@ static void test_damaged_header_is_refused(void **state)
 }
 
 /* Whatever length of the file is left: a prefix of the events, with increasing numbers. */
-static void test_cut_at_every_byte(void **state)
+static void test_event_file_truncated_at_any_byte_is_read(void **state)
 {
     _cleanup_str_ struct str whole = STR_INIT;
     struct events *e = open_events();
 
     for (uint32_t job = 10; job < 13; job++)
-        push(e, job);
+        push_event(e, job);
     assert_int_equal(events_flush(e, NULL), 0);
     events_close(e);
     assert_int_equal(path_read_file(path, 1 << 20, &whole, NULL), 0);
@@ -101,26 +101,26 @@ static void test_cut_at_every_byte(void **state)
 
         assert_int_equal(path_write_file(path, whole.data, len, 0600, NULL), 0);
         e = open_events();
-        events_each(e, collect, &s);
+        events_each(e, collect_event, &s);
         assert_true(!strncmp("1:10 2:11 3:12 ", str_cstr(&s), s.len));
-        push(e, 99);
+        push_event(e, 99);
         assert_int_equal(events_flush(e, NULL), 0);
         events_close(e);
         e = open_events();
         str_printf(&s, "%zu:99 ", s.len / 5 + 1);
-        expect(e, str_cstr(&s));
+        expect_events(e, str_cstr(&s));
         events_close(e);
     }
     unlink(path);
 }
 
-static void test_flipped_bits(void **state)
+static void test_event_file_with_flipped_bits_is_survived(void **state)
 {
     _cleanup_str_ struct str whole = STR_INIT;
     struct events *e = open_events();
 
-    push(e, 10);
-    push(e, 11);
+    push_event(e, 10);
+    push_event(e, 11);
     assert_int_equal(events_flush(e, NULL), 0);
     events_close(e);
     assert_int_equal(path_read_file(path, 1 << 20, &whole, NULL), 0);
@@ -132,7 +132,7 @@ static void test_flipped_bits(void **state)
         whole.data[bit / 8] ^= (char)(1 << bit % 8);
         e = NULL;
         if (!events_open(path, 1, &e, NULL))
-            events_each(e, collect, &s);
+            events_each(e, collect_event, &s);
         else
             assert_true(bit < 8 * 24);
         assert_true(!strncmp("1:10 2:11 ", str_cstr(&s), s.len));
@@ -141,17 +141,17 @@ static void test_flipped_bits(void **state)
     unlink(path);
 }
 
-static void test_kept_until_acknowledged(void **state)
+static void test_events_are_kept_until_acknowledged(void **state)
 {
     struct events *e = open_events();
     _cleanup_str_ struct str forgotten = STR_INIT;
     Pb__NodeEvent **list;
     struct stat st;
 
-    push(e, 10);
+    push_event(e, 10);
     assert_int_equal(events_take_unsent(e, &list), 0); /* not before it is on disk */
     assert_int_equal(events_flush(e, NULL), 0);
-    push(e, 11);
+    push_event(e, 11);
     assert_int_equal(events_take_unsent(e, &list), 1);
     assert_int_equal(list[0]->job_gone->job_id, 10);
     assert_int_equal(events_take_unsent(e, &list), 0);
@@ -159,19 +159,19 @@ static void test_kept_until_acknowledged(void **state)
     assert_int_equal(events_take_unsent(e, &list), 1);
     events_resend(e);
     assert_int_equal(events_take_unsent(e, &list), 2);
-    events_ack(e, 1, collect, &forgotten);
+    events_ack(e, 1, collect_event, &forgotten);
     assert_string_equal(str_cstr(&forgotten), "1:10 ");
     events_close(e);
     e = open_events();
-    expect(e, "1:10 2:11 "); /* sent again, which does no harm */
-    events_ack(e, 2, ignore, NULL);
-    expect(e, "");
+    expect_events(e, "1:10 2:11 "); /* sent again, which does no harm */
+    events_ack(e, 2, ignore_event, NULL);
+    expect_events(e, "");
     events_close(e);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_size, 24);
     e = open_events();
-    push(e, 12);
-    expect(e, "3:12 "); /* numbers never start again */
+    push_event(e, 12);
+    expect_events(e, "3:12 "); /* numbers never start again */
     events_close(e);
     unlink(path);
 }
@@ -187,7 +187,7 @@ static void limit_files(rlim_t bytes)
 
 /* The disk becomes full in the middle of an event, and the events before it are acknowledged
    then. */
-static void test_compacted_behind_half_an_event(void **state)
+static void test_compaction_drops_an_incomplete_event(void **state)
 {
     struct events *e = open_events();
     const uint32_t many = 300000;
@@ -195,42 +195,42 @@ static void test_compacted_behind_half_an_event(void **state)
     char text[32];
 
     for (uint32_t i = 1; i <= many; i++)
-        push(e, i);
+        push_event(e, i);
     assert_int_equal(events_flush(e, NULL), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size > 4 << 20);
     limit_files((rlim_t)st.st_size + 5);
-    push(e, many + 1);
+    push_event(e, many + 1);
     assert_int_equal(events_flush(e, NULL), -EFBIG);
     limit_files(RLIM_INFINITY);
-    events_ack(e, many - 1, ignore, NULL);
+    events_ack(e, many - 1, ignore_event, NULL);
     assert_int_equal(events_flush(e, NULL), 0);
-    events_ack(e, many, ignore, NULL);
+    events_ack(e, many, ignore_event, NULL);
     events_close(e);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size < 1 << 20);
     e = open_events();
     snprintf(text, sizeof(text), "%u:%u ", many + 1, many + 1);
-    expect(e, text);
+    expect_events(e, text);
     events_close(e);
     unlink(path);
 }
 
-static void test_acknowledging_the_future(void **state)
+static void test_unwritten_events_cannot_be_acknowledged(void **state)
 {
     struct events *e = open_events();
 
-    push(e, 10);
-    events_ack(e, 99, ignore, NULL); /* not written, so not sent, so not acknowledged */
-    expect(e, "1:10 ");
+    push_event(e, 10);
+    events_ack(e, 99, ignore_event, NULL); /* not written, so not sent, so not acknowledged */
+    expect_events(e, "1:10 ");
     assert_int_equal(events_flush(e, NULL), 0);
-    events_ack(e, 99, ignore, NULL);
-    expect(e, "");
+    events_ack(e, 99, ignore_event, NULL);
+    expect_events(e, "");
     events_close(e);
     unlink(path);
 }
 
-static void test_many(void **state)
+static void test_many_events_are_listed_in_parts(void **state)
 {
     struct events *e = open_events();
     Pb__NodeEvent **list;
@@ -238,10 +238,10 @@ static void test_many(void **state)
     size_t count = 0, part;
 
     for (uint32_t i = 0; i < 300000; i++) {
-        push(e, i);
+        push_event(e, i);
         if (i % 1000 == 999) {
             assert_int_equal(events_flush(e, NULL), 0);
-            events_ack(e, i > 5000 ? i - 5000 : 0, ignore, NULL);
+            events_ack(e, i > 5000 ? i - 5000 : 0, ignore_event, NULL);
         }
     }
     assert_int_equal(stat(path, &st), 0);
@@ -257,7 +257,7 @@ static void test_many(void **state)
     unlink(path);
 }
 
-static void test_nothing_is_left_open(void **state)
+static void test_no_descriptor_is_left_open(void **state)
 {
     assert_int_equal(test_lowest_fd(), lowest_fd);
 }
@@ -266,13 +266,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_damaged_header_is_refused),
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_kept_until_acknowledged),
-        cmocka_unit_test(test_compacted_behind_half_an_event),
-        cmocka_unit_test(test_acknowledging_the_future),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_nothing_is_left_open),
+        cmocka_unit_test(test_event_file_truncated_at_any_byte_is_read),
+        cmocka_unit_test(test_event_file_with_flipped_bits_is_survived),
+        cmocka_unit_test(test_events_are_kept_until_acknowledged),
+        cmocka_unit_test(test_compaction_drops_an_incomplete_event),
+        cmocka_unit_test(test_unwritten_events_cannot_be_acknowledged),
+        cmocka_unit_test(test_many_events_are_listed_in_parts),
+        cmocka_unit_test(test_no_descriptor_is_left_open),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -34,7 +34,7 @@ static int tear_down(void **state)
     return rmdir(jobs) || rmdir(dir);
 }
 
-static void make(const char *line)
+static void make_note(const char *line)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     Pb__JobFacts facts = PB__JOB_FACTS__INIT;
@@ -48,7 +48,7 @@ static void make(const char *line)
 }
 
 /* Limits the size of files: writes fail, the last one in the middle. */
-static void limit(rlim_t bytes)
+static void limit_files(rlim_t bytes)
 {
     static struct rlimit before;
     struct rlimit now;
@@ -66,22 +66,22 @@ static void limit(rlim_t bytes)
 
 /* RELIABILITY D5: a line that was not written completely does not exist, and later lines are
    complete again. */
-static void test_full_disk(void **state)
+static void test_full_disk_leaves_a_whole_note(void **state)
 {
     static const char first[] = "S 1 a\n", lost[] = "S 2 b\n", next[] = "S 3 c\n";
     struct note n = {0};
     struct stat st;
     int rc;
 
-    limit(4);
+    limit_files(4);
     rc = note_create(dir, &(Pb__NodeAttempt)PB__NODE_ATTEMPT__INIT, "", NULL);
-    limit(RLIM_INFINITY);
+    limit_files(RLIM_INFINITY);
     assert_int_equal(rc, -ERR_NODE_FAULT);
-    make(first);
+    make_note(first);
     assert_int_equal(stat(path, &st), 0);
-    limit((rlim_t)st.st_size + 3);
+    limit_files((rlim_t)st.st_size + 3);
     rc = note_append(dir, 42, 3, lost, NULL);
-    limit(RLIM_INFINITY);
+    limit_files(RLIM_INFINITY);
     assert_int_equal(rc, -ERR_NODE_FAULT);
     assert_int_equal(note_append(dir, 42, 3, next, NULL), 0);
     assert_int_equal(note_load(path, &n, NULL), 0);
@@ -92,11 +92,11 @@ static void test_full_disk(void **state)
                 3); /* and of the first there is nothing: tear_down() finds the folder empty */
 }
 
-static void test_cut_at_every_byte(void **state)
+static void test_note_truncated_at_any_byte_is_read(void **state)
 {
     _cleanup_str_ struct str whole = STR_INIT;
 
-    make(NOTE_SINGLE);
+    make_note(NOTE_SINGLE);
     assert_int_equal(note_append(dir, 42, 3, NOTE_BATCH, NULL), 0);
     assert_int_equal(path_read_file(path, 4096, &whole, NULL), 0);
     for (size_t len = 0; len <= whole.len; len++) {
@@ -113,11 +113,11 @@ static void test_cut_at_every_byte(void **state)
 }
 
 /* Kept signals of a script: CORE-184. */
-static void test_early_signals(void **state)
+static void test_early_signals_are_kept(void **state)
 {
     struct note n = {0};
 
-    make("k 10 1 18446744073709551615\nk 64 0 7\nk 12\nk x 0 1\n");
+    make_note("k 10 1 18446744073709551615\nk 64 0 7\nk 12\nk x 0 1\n");
     assert_int_equal(note_load(path, &n, NULL), 0);
     assert_int_equal(n.early.len, 2);
     assert_int_equal(n.early.data[0].signo, 10);
@@ -126,7 +126,7 @@ static void test_early_signals(void **state)
     assert_false(n.early.data[1].leader_only);
     note_done(&n);
     note_remove(dir, 42, 3);
-    make("k 10 1 5\nk 12 1 6\nK\nk 64 0 7\n"); /* signals that it has received are not */
+    make_note("k 10 1 5\nk 12 1 6\nK\nk 64 0 7\n"); /* signals that it has received are not */
     assert_int_equal(note_load(path, &n, NULL), 0);
     assert_int_equal(n.early.len, 1);
     assert_int_equal(n.early.data[0].signo, 64);
@@ -135,7 +135,7 @@ static void test_early_signals(void **state)
 }
 
 /* The share on this node, which arrives later than the job; valid and invalid. */
-static void test_share(void **state)
+static void test_share_of_the_node_is_kept(void **state)
 {
     static const char *const bad[] = {"N \n", "N 0\n", "N zz\n", "N 0a02\n", "N 0A\n"};
     Pb__NodeShare share = PB__NODE_SHARE__INIT;
@@ -151,7 +151,7 @@ static void test_share(void **state)
         bool good = i == sizeof(bad) / sizeof(bad[0]);
         struct note n = {0};
 
-        make(good ? line : bad[i]);
+        make_note(good ? line : bad[i]);
         assert_int_equal(note_load(path, &n, NULL), 0);
         assert_true(good == (n.about->share != NULL));
         assert_true(!good || (n.about->share->cpus == 7 && !strcmp(n.about->share->node, "n1")));
@@ -160,11 +160,11 @@ static void test_share(void **state)
     }
 }
 
-static void test_flipped_bits(void **state)
+static void test_note_with_flipped_bits_is_survived(void **state)
 {
     _cleanup_str_ struct str whole = STR_INIT;
 
-    make("");
+    make_note("");
     assert_int_equal(path_read_file(path, 4096, &whole, NULL), 0);
     for (size_t bit = 0; bit < 8 * whole.len; bit++) {
         struct note n = {0};
@@ -178,7 +178,7 @@ static void test_flipped_bits(void **state)
     note_remove(dir, 42, 3);
 }
 
-static void test_what_was_done(void **state)
+static void test_completed_stages_are_restored(void **state)
 {
     static const char *const lines[] = {"nonsense\n",
                                         NOTE_PREPARED,
@@ -203,7 +203,7 @@ static void test_what_was_done(void **state)
                                         "a 18\n"};
     struct note n = {0};
 
-    make(NOTE_SINGLE);
+    make_note(NOTE_SINGLE);
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         assert_int_equal(note_append(dir, 42, 3, lines[i], NULL), 0);
     assert_int_equal(note_load(path, &n, NULL), 0);
@@ -232,7 +232,7 @@ static void test_what_was_done(void **state)
 }
 
 /* In every order in which a daemon can have written the lines. */
-static void lines_lead_to_the_phase_they_were_written_in(void **state)
+static void note_lines_restore_the_phase(void **state)
 {
     static const struct {
         const char *lines;
@@ -261,7 +261,7 @@ static void lines_lead_to_the_phase_they_were_written_in(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct note n = {0};
 
-        make(rows[i].lines);
+        make_note(rows[i].lines);
         assert_int_equal(note_load(path, &n, NULL), 0);
         assert_int_equal(n.phase, rows[i].phase);
         note_done(&n);
@@ -270,7 +270,7 @@ static void lines_lead_to_the_phase_they_were_written_in(void **state)
 }
 
 /* An older daemon has written the order that introduced the attempt, with the same numbers. */
-static void the_note_of_an_older_daemon_is_read(void **state)
+static void note_of_an_older_daemon_is_read(void **state)
 {
     Pb__Terminate old = PB__TERMINATE__INIT;
     Pb__NodeAttempt now = PB__NODE_ATTEMPT__INIT;
@@ -311,11 +311,11 @@ static void the_note_of_an_older_daemon_is_read(void **state)
     note_remove(dir, 42, 3);
 }
 
-static void test_only_once(void **state)
+static void test_note_is_created_once(void **state)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
-    make("");
+    make_note("");
     about.job_id = 42;
     about.restarts = 3;
     assert_int_not_equal(note_create(dir, &about, "", NULL), 0);
@@ -326,15 +326,15 @@ static void test_only_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_early_signals),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_flipped_bits),
-        cmocka_unit_test(test_what_was_done),
-        cmocka_unit_test(lines_lead_to_the_phase_they_were_written_in),
-        cmocka_unit_test(the_note_of_an_older_daemon_is_read),
-        cmocka_unit_test(test_only_once),
+        cmocka_unit_test(test_full_disk_leaves_a_whole_note),
+        cmocka_unit_test(test_note_truncated_at_any_byte_is_read),
+        cmocka_unit_test(test_early_signals_are_kept),
+        cmocka_unit_test(test_share_of_the_node_is_kept),
+        cmocka_unit_test(test_note_with_flipped_bits_is_survived),
+        cmocka_unit_test(test_completed_stages_are_restored),
+        cmocka_unit_test(note_lines_restore_the_phase),
+        cmocka_unit_test(note_of_an_older_daemon_is_read),
+        cmocka_unit_test(test_note_is_created_once),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

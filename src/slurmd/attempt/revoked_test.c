@@ -37,7 +37,7 @@ static struct revoked *open_list(void)
     return r;
 }
 
-static void test_remembered(void **state)
+static void test_revoked_jobs_are_kept_across_restarts(void **state)
 {
     struct revoked *r = open_list();
 
@@ -58,7 +58,7 @@ static void test_remembered(void **state)
     assert_int_equal(truncate(path, 0), 0);
 }
 
-static void fill(const char *bytes_path, uint32_t count)
+static void fill_file(const char *bytes_path, uint32_t count)
 {
     FILE *f = fopen(bytes_path, "w");
 
@@ -70,12 +70,12 @@ static void fill(const char *bytes_path, uint32_t count)
     fclose(f);
 }
 
-static void test_bounded(void **state)
+static void test_number_of_revoked_jobs_is_bounded(void **state)
 {
     struct revoked *r;
     struct stat st;
 
-    fill(path, 3 * REVOKED_MAX - 1);
+    fill_file(path, 3 * REVOKED_MAX - 1);
     r = open_list();
     assert_true(revoked_has(r, 2 * REVOKED_MAX - 1, 0));
     assert_false(revoked_has(r, 2 * REVOKED_MAX - 2, 0));
@@ -99,7 +99,7 @@ static void limit_files(rlim_t bytes)
 }
 
 /* The disk becomes full in the middle of an entry, and has space again for the next. */
-static void test_half_an_entry(void **state)
+static void test_incomplete_entry_is_ignored(void **state)
 {
     struct revoked *r;
 
@@ -117,12 +117,12 @@ static void test_half_an_entry(void **state)
 }
 
 /* The file could not be rewritten for a long time: it has the maximum size, and is readable. */
-static void test_not_shortened(void **state)
+static void test_file_of_maximum_size_is_readable(void **state)
 {
     struct rlimit before, none;
     struct revoked *r;
 
-    fill(path, 4 * REVOKED_MAX - 2);
+    fill_file(path, 4 * REVOKED_MAX - 2);
     r = open_list();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){0, before.rlim_max};
@@ -141,7 +141,7 @@ static void test_not_shortened(void **state)
     revoked_close(r);
 }
 
-static void test_only_the_very_step(void **state)
+static void test_only_the_cancelled_step_is_revoked(void **state)
 {
     static const struct cancelled_step others[] = {
         {5, 0, 2}, {5, 1, 1}, {6, 0, 1}, {0, 0, 0}, {5, 0, STEP_ID_BATCH}};
@@ -158,7 +158,7 @@ static void test_only_the_very_step(void **state)
     cancelled_done(&c);
 }
 
-static void test_the_oldest_goes(void **state)
+static void test_oldest_cancelled_step_is_dropped(void **state)
 {
     struct cancelled c = {0};
 
@@ -179,10 +179,12 @@ static void test_the_oldest_goes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_remembered),         cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_half_an_entry),      cmocka_unit_test(test_not_shortened),
-        cmocka_unit_test(test_only_the_very_step), cmocka_unit_test(test_the_oldest_goes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_revoked_jobs_are_kept_across_restarts),
+                                       cmocka_unit_test(test_number_of_revoked_jobs_is_bounded),
+                                       cmocka_unit_test(test_incomplete_entry_is_ignored),
+                                       cmocka_unit_test(test_file_of_maximum_size_is_readable),
+                                       cmocka_unit_test(test_only_the_cancelled_step_is_revoked),
+                                       cmocka_unit_test(test_oldest_cancelled_step_is_dropped)};
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

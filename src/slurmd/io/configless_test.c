@@ -14,7 +14,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void refused(void **state)
+static void invalid_server_lists_are_refused(void **state)
 {
     static const char *const lists[] = {
         "",    ",",   "a,",   ",a",   ":6817",       "a:",          "a:0",     "a:65536", "a:x",
@@ -36,7 +36,7 @@ static void refused(void **state)
     }
 }
 
-static void too_many(void **state)
+static void too_many_servers_are_refused(void **state)
 {
     _cleanup_str_ struct str list = STR_INIT;
     struct rpc_target *targets = NULL;
@@ -49,7 +49,7 @@ static void too_many(void **state)
     assert_null(targets);
 }
 
-static void accepted(void **state)
+static void server_lists_are_parsed(void **state)
 {
     static const struct {
         const char *list;
@@ -86,9 +86,9 @@ static void accepted(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(too_many),
-        cmocka_unit_test(accepted),
+        cmocka_unit_test(invalid_server_lists_are_refused),
+        cmocka_unit_test(too_many_servers_are_refused),
+        cmocka_unit_test(server_lists_are_parsed),
     };
 
     return cmocka_run_group_tests_name("configless", tests, NULL, NULL);

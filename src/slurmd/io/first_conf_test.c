@@ -16,7 +16,7 @@
 static const struct hw machine = {
     .cpus = 16, .boards = 1, .sockets = 1, .cores = 8, .threads = 2, .real_memory_mib = 31848};
 
-static void refused(void **state)
+static void invalid_node_lines_are_refused(void **state)
 {
     static const char *const given[] = {
         "NodeName=a",  "CPUs=2 nodename=a", "CPUs=2\nNodeName=b", "CPUs=2 # x",
@@ -38,7 +38,7 @@ static void refused(void **state)
 }
 
 /* The examples of Slurm's page. */
-static void lines(void **state)
+static void node_line_describes_the_hardware(void **state)
 {
     static const struct {
         const char *given, *line;
@@ -70,7 +70,8 @@ static void lines(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(lines)};
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(invalid_node_lines_are_refused),
+                                              cmocka_unit_test(node_line_describes_the_hardware)};
 
     return cmocka_run_group_tests_name("dynamic", tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static void node_start(size_t i)
     row_list[i] = &rows[i];
 }
 
-static void sign(void)
+static void sign_targets(void)
 {
     str_clear(&packed);
     pb_pack(&cred.base, &packed);
@@ -201,7 +201,7 @@ static int setup(void **state)
     heads = lost = 0;
     mode = RPC_TREE_AT_ONCE;
     limit_ms = RPC_WAIT_FOREVER;
-    sign();
+    sign_targets();
     return 0;
 }
 
@@ -317,7 +317,7 @@ static bool is_clean(void *ctx)
 
 /* CORE-225: for any width, each node is asked once and answers once; the origin asks few of
    them. */
-static void everybody(void **state)
+static void every_node_answers(void **state)
 {
     static const unsigned widths[] = {1, 2, 3, 7, 16, 59, 60, 65533};
 
@@ -340,7 +340,7 @@ static void everybody(void **state)
 }
 
 /* An error is the answer of the node that returns it, with its name. */
-static void errors(void **state)
+static void error_of_a_node_is_its_answer(void **state)
 {
     struct asked a;
 
@@ -374,7 +374,7 @@ static void check_losses(size_t count, unsigned width)
     run_until(is_clean, NULL);
 }
 
-static void first_of_each(void **state)
+static void losses_at_the_first_node_of_each_branch_are_reported(void **state)
 {
     nodes[0].mood = BREAKS;
     node_stop(&nodes[15]);
@@ -384,7 +384,7 @@ static void first_of_each(void **state)
     assert_true(lost >= 2);
 }
 
-static void at_random(void **state)
+static void random_failures_are_reported_for_each_node(void **state)
 {
     const char *seed_text = getenv("SLUICE_SEED");
     unsigned seed = seed_text ? (unsigned)atoi(seed_text) : 7;
@@ -401,14 +401,14 @@ static void at_random(void **state)
         for (size_t i = 0; i < NODES; i++) /* when no other one can get its port */
             if (nodes[i].mood == GONE)
                 node_stop(&nodes[i]);
-        sign();
+        sign_targets();
         check_losses(2 + (size_t)rand_r(&seed) % (NODES - 2), 2 + (unsigned)rand_r(&seed) % 5);
     }
 }
 
 /* A node that accepts the request and does not answer loses its part; its own answer is
    awaited. */
-static void silence(void **state)
+static void unresponsive_nodes_time_out(void **state)
 {
     struct asked a = {.free_after = 38};
 
@@ -420,7 +420,7 @@ static void silence(void **state)
 }
 
 /* Freed while answers are on their way. */
-static void freed_early(void **state)
+static void freed_tree_gets_no_answer(void **state)
 {
     struct asked a = {.free_after = 5};
 
@@ -431,19 +431,19 @@ static void freed_early(void **state)
 }
 
 /* A node only connects to addresses signed by the controller, for a job of the caller. */
-static void not_signed(void **state)
+static void unsigned_addresses_are_refused(void **state)
 {
     struct asked a;
 
     cred.uid = geteuid() + 1;
-    sign();
+    sign_targets();
     if (geteuid() != 0) {
         run_tree(&a, 9, 2);
         assert_int_equal(a.codes[1], -ERR_CREDENTIAL);
     }
     cred.uid = geteuid();
     cred.n_nodes = 4; /* no node of the second part is covered */
-    sign();
+    sign_targets();
     run_tree(&a, 9, 2);
     assert_int_equal(a.codes[0], 0);
     assert_int_equal(a.codes[3], 0);
@@ -455,7 +455,7 @@ static void not_signed(void **state)
 }
 
 /* CORE-227: no node executes the request before the last has prepared; then all do. */
-static size_t acted(size_t count)
+static size_t count_acted(size_t count)
 {
     size_t found = 0;
 
@@ -464,7 +464,7 @@ static size_t acted(size_t count)
     return found;
 }
 
-static size_t held(size_t count)
+static size_t count_held(size_t count)
 {
     size_t found = 0;
 
@@ -477,14 +477,14 @@ static size_t wanted;
 
 static bool all_held(void *ctx)
 {
-    return held(wanted) == wanted;
+    return count_held(wanted) == wanted;
 }
 static bool none_held(void *ctx)
 {
-    return held(NODES) == 0;
+    return count_held(NODES) == 0;
 }
 
-static void together(void **state)
+static void request_together_runs_on_all_nodes(void **state)
 {
     static const size_t counts[] = {2, 3, 8, 31, NODES};
 
@@ -500,13 +500,13 @@ static void together(void **state)
         begin_request(&a, wanted, 3);
         run_until(all_held, NULL);
         settle();
-        assert_int_equal(acted(wanted), 0);
+        assert_int_equal(count_acted(wanted), 0);
         assert_int_equal(a.done, 0);
         nodes[slow].mood = WELL;
         rpc_prepared(nodes[slow].d.server, nodes[slow].held);
         run_until(all_done, &a);
         settle();
-        assert_int_equal(acted(wanted), wanted);
+        assert_int_equal(count_acted(wanted), wanted);
         for (size_t i = 0; i < wanted; i++)
             assert_true(a.counts[i] == 1 && a.codes[i] == 0);
         rpc_tree_free(a.tree);
@@ -515,7 +515,7 @@ static void together(void **state)
 }
 
 /* One node fails: no node executes the request, and each gets the reason. */
-static void none_of_them(void **state)
+static void failure_of_one_node_stops_all(void **state)
 {
     for (size_t c = 0; c < 4; c++) {
         static const enum mood moods[] = {DENIES, GONE, BREAKS, DENIES};
@@ -529,7 +529,7 @@ static void none_of_them(void **state)
         if (moods[c] == GONE)
             node_stop(&nodes[at[c]]);
         run_tree(&a, 30, 3);
-        assert_int_equal(acted(NODES), 0);
+        assert_int_equal(count_acted(NODES), 0);
         run_until(none_held, NULL);
         run_until(is_clean, NULL);
         for (size_t i = 0; i < 30; i++)
@@ -542,7 +542,7 @@ static void none_of_them(void **state)
             node_stop(&nodes[at[c]]);
             loop_timer_free(nodes[at[c]].end);
             node_start(at[c]);
-            sign();
+            sign_targets();
         }
     }
 }
@@ -555,7 +555,7 @@ static void on_prepared(void *ctx)
     trees_prepared++;
 }
 
-static void decided_outside(void **state)
+static void caller_decides_for_several_trees(void **state)
 {
     static const size_t firsts[] = {0, 1, 8}, counts[] = {1, 7, 31};
     struct asked a[3];
@@ -575,13 +575,13 @@ static void decided_outside(void **state)
         run_until(all_held, NULL);
         settle();
         assert_int_equal(trees_prepared, 2);
-        assert_int_equal(acted(wanted), 0);
+        assert_int_equal(count_acted(wanted), 0);
         nodes[20].mood = WELL;
         if (!abandon) {
             rpc_prepared(nodes[20].d.server, nodes[20].held);
             settle();
             assert_int_equal(trees_prepared, 3);
-            assert_int_equal(acted(wanted), 0); /* it is not for the trees to decide */
+            assert_int_equal(count_acted(wanted), 0); /* it is not for the trees to decide */
         }
         for (size_t i = 0; i < 3; i++) {
             if (abandon)
@@ -597,7 +597,7 @@ static void decided_outside(void **state)
             }
         }
         settle();
-        assert_int_equal(acted(wanted), abandon ? 0 : wanted);
+        assert_int_equal(count_acted(wanted), abandon ? 0 : wanted);
         for (size_t i = 0; i < 3; i++)
             rpc_tree_free(a[i].tree);
         run_until(none_held, NULL);
@@ -606,7 +606,7 @@ static void decided_outside(void **state)
 }
 
 /* The caller ends, or its time, before the decision: no node executes the request. */
-static void not_decided(void **state)
+static void undecided_request_runs_on_no_node(void **state)
 {
     for (size_t c = 0; c < 2; c++) {
         struct asked a = {0};
@@ -624,7 +624,7 @@ static void not_decided(void **state)
         rpc_tree_free(a.tree);
         run_until(none_held, NULL);
         run_until(is_clean, NULL);
-        assert_int_equal(acted(NODES), 0);
+        assert_int_equal(count_acted(NODES), 0);
     }
 }
 
@@ -638,7 +638,7 @@ static void count_refused(void *ctx, uint32_t index, const struct err *err)
     refused_code[index] = err->code;
 }
 
-static void lists(void **state)
+static void invalid_target_lists_are_refused(void **state)
 {
     static const char *names[] = {"n2", "n1", "n2", "elsewhere", "n3", "n4"};
     Pb__TreeTarget rows_[6], *list[6];
@@ -750,7 +750,7 @@ static void send_request_and_parts(const Pb__TreeRequest *m, const Pb__TreePart 
     say_end(io, talk);
 }
 
-static void hostile(void **state)
+static void hostile_tree_requests_are_refused(void **state)
 {
     static const struct {
         unsigned width, silence_ms, rpc, commit, parts;
@@ -805,7 +805,7 @@ static bool was_asked(void *ctx)
 
 /* The caller is refused while the node's own part is open: the part is no longer wanted, although
  * the connection stays. */
-static void said_twice_while_open(void **state)
+static void request_decided_twice_is_refused(void **state)
 {
     Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
     Pb__TreeRequest m = PB__TREE_REQUEST__INIT;
@@ -844,7 +844,7 @@ static void *corrupt_message(const ProtobufCMessage *m, unsigned *seed, struct a
     return arena_unpack(arena, m->descriptor, bytes.data, bytes.len);
 }
 
-static void mangled(void **state)
+static void mangled_tree_requests_are_survived(void **state)
 {
     unsigned seed = 7, sent = 0;
     uint8_t token[AUTH_TOKEN_SIZE] = {0};
@@ -884,7 +884,7 @@ static void mangled(void **state)
         sent++;
     }
     assert_true(sent > 500);
-    assert_int_equal(held(NODES), 0);
+    assert_int_equal(count_held(NODES), 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -892,11 +892,21 @@ static void mangled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(everybody),    TEST(errors),      TEST(first_of_each),
-        TEST(at_random),    TEST(silence),     TEST(freed_early),
-        TEST(not_signed),   TEST(lists),       TEST(together),
-        TEST(none_of_them), TEST(not_decided), TEST(decided_outside),
-        TEST(hostile),      TEST(mangled),     TEST(said_twice_while_open),
+        TEST(every_node_answers),
+        TEST(error_of_a_node_is_its_answer),
+        TEST(losses_at_the_first_node_of_each_branch_are_reported),
+        TEST(random_failures_are_reported_for_each_node),
+        TEST(unresponsive_nodes_time_out),
+        TEST(freed_tree_gets_no_answer),
+        TEST(unsigned_addresses_are_refused),
+        TEST(invalid_target_lists_are_refused),
+        TEST(request_together_runs_on_all_nodes),
+        TEST(failure_of_one_node_stops_all),
+        TEST(undecided_request_runs_on_no_node),
+        TEST(caller_decides_for_several_trees),
+        TEST(hostile_tree_requests_are_refused),
+        TEST(mangled_tree_requests_are_survived),
+        TEST(request_decided_twice_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

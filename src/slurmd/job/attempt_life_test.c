@@ -27,7 +27,7 @@
 static struct conf conf;
 static struct slurmd d;
 
-static char *below(const char *name)
+static char *make_path_below(const char *name)
 {
     return mem_printf("%s/%s", d.spool, name);
 }
@@ -40,8 +40,8 @@ static int set_up(void **state)
     if (!mkdtemp(dir))
         return 1;
     d.spool = mem_strdup(dir);
-    _cleanup_free_ char *jobs = below("jobs"), *steps = below("steps"), *events = below("events"),
-                        *revoked = below("revoked");
+    _cleanup_free_ char *jobs = make_path_below("jobs"), *steps = make_path_below("steps"),
+                        *events = make_path_below("events"), *revoked = make_path_below("revoked");
     conf.path = d.spool; /* no plugstack.conf beside it */
     d.loop = loop_new(0);
     assert_int_equal(usage_open(&d, NULL), 0);
@@ -101,7 +101,7 @@ static int listen_as_shepherd(uint32_t step_id)
     return fd;
 }
 
-static struct attempt *adopt(const char *lines)
+static struct attempt *adopt_attempt(const char *lines)
 {
     _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
@@ -114,7 +114,7 @@ static struct attempt *adopt(const char *lines)
     return attempt_find(&d, JOB, 0);
 }
 
-static struct attempt *job_of(uint32_t restarts)
+static struct attempt *make_attempt(uint32_t restarts)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
@@ -124,7 +124,7 @@ static struct attempt *job_of(uint32_t restarts)
 }
 
 /* Steps are found one after another: an ended step must not end the job while others live. */
-static void no_epilog_while_steps_live(void **state)
+static void epilog_waits_for_all_steps(void **state)
 {
     static const char *const notes[] = {
         NOTE_SINGLE NOTE_BATCH "S 3 1\n",       /* the script of a single-node job has ended */
@@ -137,7 +137,7 @@ static void no_epilog_while_steps_live(void **state)
         int fd = listen_as_shepherd(3);
         has_written_down(&script);
         has_written_down(&other);
-        const struct attempt *a = adopt(notes[i]);
+        const struct attempt *a = adopt_attempt(notes[i]);
         assert_int_equal(a->phase, ATTEMPT_ENDING);
         assert_int_equal(a->steps.len, 1);
         assert_int_equal(a->steps.data[0]->id, 3);
@@ -164,7 +164,7 @@ static void a_failed_start_is_reported(void **state)
     for (int how = OURS; how <= GONE; how++) {
         set_up(NULL);
         int count = 0, fd = listen_as_shepherd(STEP_ID_BATCH);
-        struct attempt *a = adopt(NOTE_BATCH);
+        struct attempt *a = adopt_attempt(NOTE_BATCH);
         struct step *s = step_find(a, STEP_ID_BATCH);
         assert_non_null(s);
         s->started = s->answered = how == FOUND;
@@ -177,14 +177,15 @@ static void a_failed_start_is_reported(void **state)
 }
 
 /* A job is requeued to the node on which one of its attempts was given up. */
-static void the_next_attempt_keeps_its_script(void **state)
+static void next_attempt_keeps_its_script(void **state)
 {
     struct attempt *first, *second;
 
     set_up(NULL);
-    _cleanup_free_ char *dir = below("job00042"), *script = below("job00042/slurm_script");
-    first = job_of(0);
-    second = job_of(1);
+    _cleanup_free_ char *dir = make_path_below("job00042"),
+                        *script = make_path_below("job00042/slurm_script");
+    first = make_attempt(0);
+    second = make_attempt(1);
     assert_int_equal(mkdir(dir, 0711), 0);
     assert_int_equal(path_write_file(script, "#!", 2, 0700, NULL), 0);
     attempt_forget(first);
@@ -195,7 +196,7 @@ static void the_next_attempt_keeps_its_script(void **state)
 }
 
 /* A controller that has not learned of an end repeats the order, possibly without a reason. */
-static void a_repeated_order_keeps_its_reason(void **state)
+static void repeated_end_order_keeps_its_reason(void **state)
 {
     static const struct {
         const char *first, *then, *kept;
@@ -212,7 +213,7 @@ static void a_repeated_order_keeps_its_reason(void **state)
         set_up(NULL);
         _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
         int fd = listen_as_shepherd(3);
-        struct attempt *a = adopt("S 3 1\n");
+        struct attempt *a = adopt_attempt("S 3 1\n");
         struct note read = {0};
         attempt_terminate(a, rows[i].first_sec, rows[i].first);
         attempt_terminate(a, rows[i].then_sec, rows[i].then);
@@ -231,10 +232,10 @@ static void a_repeated_order_keeps_its_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_epilog_while_steps_live),
+        cmocka_unit_test(epilog_waits_for_all_steps),
         cmocka_unit_test(a_failed_start_is_reported),
-        cmocka_unit_test(a_repeated_order_keeps_its_reason),
-        cmocka_unit_test(the_next_attempt_keeps_its_script),
+        cmocka_unit_test(repeated_end_order_keeps_its_reason),
+        cmocka_unit_test(next_attempt_keeps_its_script),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

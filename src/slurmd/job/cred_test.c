@@ -58,13 +58,13 @@ static void make_of(int64_t issued, int64_t expires, const char *cluster, const 
     auth_sign(signer, bytes->data, bytes->len, sig);
 }
 
-static void make(int64_t issued, int64_t expires, const char *cluster, struct str *bytes,
-                 uint8_t sig[AUTH_CRED_SIG_SIZE])
+static void make_cred(int64_t issued, int64_t expires, const char *cluster, struct str *bytes,
+                      uint8_t sig[AUTH_CRED_SIG_SIZE])
 {
     make_of(issued, expires, cluster, NULL, bytes, sig);
 }
 
-static int check(const char *node, const struct str *bytes, const uint8_t *sig, size_t sig_len)
+static int check_cred(const char *node, const struct str *bytes, const uint8_t *sig, size_t sig_len)
 {
     struct cred_checker c = {.public_key = public_key,
                              .cluster = "here",
@@ -86,30 +86,30 @@ static int check(const char *node, const struct str *bytes, const uint8_t *sig, 
     return rc;
 }
 
-static void test_bits_and_lengths(void **state)
+static void test_altered_credentials_are_refused(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     uint8_t sig[AUTH_CRED_SIG_SIZE];
 
-    make(NOW, NOW + 1, "here", &bytes, sig);
-    assert_int_equal(check("n1", &bytes, sig, 64), 0);
+    make_cred(NOW, NOW + 1, "here", &bytes, sig);
+    assert_int_equal(check_cred("n1", &bytes, sig, 64), 0);
     for (size_t bit = 0; bit < 8 * bytes.len; bit++) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
-        assert_int_equal(check("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
+        assert_int_equal(check_cred("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
     }
     for (size_t bit = 0; bit < 8 * sizeof(sig); bit++) {
         sig[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        assert_int_equal(check("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
+        assert_int_equal(check_cred("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
         sig[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    assert_int_equal(check("n1", &bytes, sig, 63), -ERR_CREDENTIAL);
-    assert_int_equal(check("n1", &bytes, sig, 0), -ERR_CREDENTIAL);
+    assert_int_equal(check_cred("n1", &bytes, sig, 63), -ERR_CREDENTIAL);
+    assert_int_equal(check_cred("n1", &bytes, sig, 0), -ERR_CREDENTIAL);
     str_putc(&bytes, 'x');
-    assert_int_equal(check("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
+    assert_int_equal(check_cred("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
 }
 
-static void test_fields(void **state)
+static void test_fields_of_a_credential_are_checked(void **state)
 {
     static const struct {
         int64_t issued, expires;
@@ -133,14 +133,14 @@ static void test_fields(void **state)
         _cleanup_str_ struct str bytes = STR_INIT;
         uint8_t sig[AUTH_CRED_SIG_SIZE];
 
-        make(vectors[i].issued, vectors[i].expires, vectors[i].cluster, &bytes, sig);
-        assert_int_equal(check(vectors[i].node, &bytes, sig, 64), -vectors[i].code);
+        make_cred(vectors[i].issued, vectors[i].expires, vectors[i].cluster, &bytes, sig);
+        assert_int_equal(check_cred(vectors[i].node, &bytes, sig, 64), -vectors[i].code);
     }
 }
 
 /* After a reboot nothing of before is started; without a boot id from the controller, everything
    is accepted. */
-static void test_incarnations(void **state)
+static void test_credential_of_another_incarnation_is_refused(void **state)
 {
     static const struct {
         const char *incarnation;
@@ -153,12 +153,12 @@ static void test_incarnations(void **state)
         uint8_t sig[AUTH_CRED_SIG_SIZE];
 
         make_of(NOW, NOW + 1, "here", vectors[i].incarnation, &bytes, sig);
-        assert_int_equal(check("n1", &bytes, sig, 64), -vectors[i].code);
-        assert_int_equal(check("n2", &bytes, sig, 64), 0); /* the other node's says nothing */
+        assert_int_equal(check_cred("n1", &bytes, sig, 64), -vectors[i].code);
+        assert_int_equal(check_cred("n2", &bytes, sig, 64), 0); /* the other node's says nothing */
     }
 }
 
-static void test_no_key_yet(void **state)
+static void test_credential_without_a_key_is_refused(void **state)
 {
     struct cred_checker c = {.cluster = "here", .node = "n1", .incarnation = "b:s", .now_ms = NOW};
     _cleanup_str_ struct str bytes = STR_INIT;
@@ -166,26 +166,26 @@ static void test_no_key_yet(void **state)
     Pb__Cred *cred;
     uint32_t index;
 
-    make(NOW, NOW + 1, "here", &bytes, sig);
+    make_cred(NOW, NOW + 1, "here", &bytes, sig);
     assert_int_equal(
         cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), 0, NULL, &cred, &index, NULL),
         -ERR_CREDENTIAL);
 }
 
 /* Signed garbage: from the controller, but checked nevertheless. */
-static void test_signed_rubbish(void **state)
+static void test_signed_garbage_is_refused(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     uint8_t sig[AUTH_CRED_SIG_SIZE];
 
     str_puts(&bytes, "\x08\xff\xff\xff\xff rubbish");
     auth_sign(signer, bytes.data, bytes.len, sig);
-    assert_int_equal(check("n1", &bytes, sig, sizeof(sig)), -ERR_CREDENTIAL);
+    assert_int_equal(check_cred("n1", &bytes, sig, sizeof(sig)), -ERR_CREDENTIAL);
 }
 
 /* A step of three parts, two of them on one node: each part is a separate job, and the part named
  * by the launch is checked. */
-static void test_parts(void **state)
+static void test_parts_of_a_step_are_checked(void **state)
 {
     struct cred_checker c = {
         .public_key = public_key, .cluster = "here", .incarnation = "b:s", .now_ms = NOW};
@@ -291,9 +291,12 @@ static void test_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_and_lengths), cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_fields),           cmocka_unit_test(test_incarnations),
-        cmocka_unit_test(test_no_key_yet),       cmocka_unit_test(test_signed_rubbish),
+        cmocka_unit_test(test_altered_credentials_are_refused),
+        cmocka_unit_test(test_parts_of_a_step_are_checked),
+        cmocka_unit_test(test_fields_of_a_credential_are_checked),
+        cmocka_unit_test(test_credential_of_another_incarnation_is_refused),
+        cmocka_unit_test(test_credential_without_a_key_is_refused),
+        cmocka_unit_test(test_signed_garbage_is_refused),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

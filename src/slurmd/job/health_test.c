@@ -7,7 +7,7 @@
 
 #include "slurmd/job/health.h"
 
-static void test_states(void **state)
+static void test_health_check_runs_in_configured_states(void **state)
 {
     static const struct {
         const char *states;
@@ -36,7 +36,7 @@ static void test_states(void **state)
     }
 }
 
-static void test_all_nodes_at_the_same_moment(void **state)
+static void test_all_nodes_check_at_the_same_time(void **state)
 {
     static const struct {
         int64_t wall_ms, interval_sec, wait_ms;
@@ -52,7 +52,7 @@ static void test_all_nodes_at_the_same_moment(void **state)
                              vectors[i].wait_ms);
 }
 
-static void test_cycle(void **state)
+static void test_cycle_distributes_nodes_over_the_interval(void **state)
 {
     static const char *const nodes[] = {"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"};
     unsigned thirds[3] = {0};
@@ -71,9 +71,9 @@ static void test_cycle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_all_nodes_at_the_same_moment),
-        cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_health_check_runs_in_configured_states),
+        cmocka_unit_test(test_all_nodes_check_at_the_same_time),
+        cmocka_unit_test(test_cycle_distributes_nodes_over_the_interval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

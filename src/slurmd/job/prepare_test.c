@@ -72,7 +72,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static int check(uint32_t job_id, uint32_t uid, size_t bytes, const char *says)
+static int check_launch(uint32_t job_id, uint32_t uid, size_t bytes, const char *says)
 {
     Pb__Cred cred = PB__CRED__INIT;
     struct err err = {0};
@@ -90,14 +90,14 @@ static void held_bytes_count_for_the_job_until_its_tasks_run(void **state)
 {
     struct attempt *a = make_job(0, 1, 1000);
 
-    assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES, ""), 0);
+    assert_int_equal(check_launch(1, 1000, LAUNCH_JOB_BYTES, ""), 0);
     add_waiting(a, LAUNCH_JOB_BYTES / 2);
     add_steps(a, 1, LAUNCH_JOB_BYTES / 4);
-    assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES / 4, ""), 0);
-    assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES / 4 + 1, "of job 1"), -ERR_LIMIT);
-    assert_int_equal(check(2, 1000, LAUNCH_JOB_BYTES / 4 + 1, ""), 0);
+    assert_int_equal(check_launch(1, 1000, LAUNCH_JOB_BYTES / 4, ""), 0);
+    assert_int_equal(check_launch(1, 1000, LAUNCH_JOB_BYTES / 4 + 1, "of job 1"), -ERR_LIMIT);
+    assert_int_equal(check_launch(2, 1000, LAUNCH_JOB_BYTES / 4 + 1, ""), 0);
     a->steps.data[0]->held_bytes = 0;
-    assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES / 4 + 1, ""), 0);
+    assert_int_equal(check_launch(1, 1000, LAUNCH_JOB_BYTES / 4 + 1, ""), 0);
 }
 
 static void held_bytes_of_all_jobs_count_for_the_user(void **state)
@@ -105,21 +105,21 @@ static void held_bytes_of_all_jobs_count_for_the_user(void **state)
     add_waiting(make_job(0, 1, 1000), LAUNCH_JOB_BYTES);
     add_waiting(make_job(1, 2, 1000), LAUNCH_USER_BYTES - LAUNCH_JOB_BYTES);
     make_job(2, 3, 1000);
-    assert_int_equal(check(3, 1000, 1, "of user 1000"), -ERR_LIMIT);
-    assert_int_equal(check(4, 1001, 1, ""), 0);
+    assert_int_equal(check_launch(3, 1000, 1, "of user 1000"), -ERR_LIMIT);
+    assert_int_equal(check_launch(4, 1001, 1, ""), 0);
 }
 
-static void shepherds_count_for_job_and_user(void **state)
+static void step_daemons_count_for_job_and_user(void **state)
 {
     struct attempt *a = make_job(0, 1, 1000);
 
     add_steps(a, LAUNCH_JOB_STEPS - 1, 0);
-    assert_int_equal(check(1, 1000, 1, ""), 0);
+    assert_int_equal(check_launch(1, 1000, 1, ""), 0);
     add_waiting(a, 1);
-    assert_int_equal(check(1, 1000, 1, "job 1 has 1024 steps on node n1"), -ERR_LIMIT);
+    assert_int_equal(check_launch(1, 1000, 1, "job 1 has 1024 steps on node n1"), -ERR_LIMIT);
     add_steps(make_job(1, 2, 1000), LAUNCH_USER_STEPS - LAUNCH_JOB_STEPS, 0);
-    assert_int_equal(check(3, 1000, 1, "user 1000 has 4096 steps"), -ERR_LIMIT);
-    assert_int_equal(check(3, 0, 1, ""), 0);
+    assert_int_equal(check_launch(3, 1000, 1, "user 1000 has 4096 steps"), -ERR_LIMIT);
+    assert_int_equal(check_launch(3, 0, 1, ""), 0);
 }
 
 static void arguments_and_environment_have_a_limit(void **state)
@@ -160,7 +160,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(held_bytes_of_all_jobs_count_for_the_user, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(shepherds_count_for_job_and_user, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(step_daemons_count_for_job_and_user, set_up, tear_down),
         cmocka_unit_test(arguments_and_environment_have_a_limit),
         cmocka_unit_test(a_commit_may_take_as_long_as_prologs),
     };

@@ -10,7 +10,7 @@
 
 /* ADR 0004: a claimed address is only used if it belongs to this host, and for local callers
    only. */
-static void test_addresses(void **state)
+static void test_address_of_the_caller_is_found(void **state)
 {
     static const struct {
         const char *peer;
@@ -40,7 +40,7 @@ static void test_addresses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_address_of_the_caller_is_found)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

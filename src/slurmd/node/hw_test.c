@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "slurmd/node/hw.h"
 
-static void test_this_machine(void **state)
+static void test_hardware_of_this_machine_is_detected(void **state)
 {
     struct hw hw = {0};
 
@@ -27,7 +27,7 @@ static void test_this_machine(void **state)
 }
 
 /* numa_node_as_socket and l3cache_as_socket, on machines that hwloc makes up. */
-static void test_what_counts_as_a_socket(void **state)
+static void test_parameters_decide_what_a_socket_is(void **state)
 {
     static const struct {
         const char *machine, *parameters;
@@ -55,7 +55,7 @@ static void test_what_counts_as_a_socket(void **state)
     unsetenv("HWLOC_SYNTHETIC");
 }
 
-static void test_format(void **state)
+static void test_hardware_is_formatted(void **state)
 {
     static const struct {
         int64_t up;
@@ -111,7 +111,7 @@ static const struct {
     {"none", {.cpus = 0, .sockets = 1, .cores = 1, .threads = 1}, NULL},
 };
 
-static void test_map(void **state)
+static void test_cpus_are_mapped_to_kernel_numbers(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         _cleanup_arena_ struct arena arena;
@@ -136,9 +136,10 @@ static void test_map(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_this_machine),
-                                       cmocka_unit_test(test_what_counts_as_a_socket),
-                                       cmocka_unit_test(test_format), cmocka_unit_test(test_map)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hardware_of_this_machine_is_detected),
+                                       cmocka_unit_test(test_parameters_decide_what_a_socket_is),
+                                       cmocka_unit_test(test_hardware_is_formatted),
+                                       cmocka_unit_test(test_cpus_are_mapped_to_kernel_numbers)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void on_done(void *ctx, uint32_t job_id, uint32_t restarts, int wait_stat
     loop_stop(d.loop);
 }
 
-static void test_outcomes(void **state)
+static void test_outcome_of_a_script_is_reported(void **state)
 {
     static const struct {
         const char *path, *text;
@@ -83,7 +83,7 @@ static void test_outcomes(void **state)
     }
 }
 
-static void test_limit(void **state)
+static void test_script_ends_at_its_time_limit(void **state)
 {
     char path[] = "/tmp/script-test.XXXXXX";
     int fd = mkstemp(path);
@@ -200,7 +200,7 @@ static void test_limits_of_the_configuration(void **state)
 }
 
 /* Root does not run a program that others can change. */
-static void test_not_ours(void **state)
+static void test_script_that_others_may_change_is_not_run(void **state)
 {
     char folder[] = "/tmp/script_test.XXXXXX";
     struct script script = {.what = "Prolog", .job_id = 42};
@@ -228,12 +228,12 @@ static void test_not_ours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_outcome_of_a_script_is_reported),
+        cmocka_unit_test(test_script_ends_at_its_time_limit),
         cmocka_unit_test(test_late_script_ends_with_its_children),
         cmocka_unit_test(test_serial_script_waits_for_the_one_before),
         cmocka_unit_test(test_limits_of_the_configuration),
-        cmocka_unit_test(test_not_ours),
+        cmocka_unit_test(test_script_that_others_may_change_is_not_run),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

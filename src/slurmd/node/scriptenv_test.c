@@ -14,7 +14,7 @@
 static struct conf conf = {.path = "/etc/slurm/slurm.conf", .cluster_name = "c1"};
 static struct slurmd d = {.conf = &conf, .name = "n1"};
 
-static bool has(char **env, const char *line)
+static bool has_line(char **env, const char *line)
 {
     for (; *env; env++)
         if (!strcmp(*env, line))
@@ -29,7 +29,7 @@ static void assert_clean(char **env)
 }
 
 /* Values are passed unchanged, and nothing of this process is inherited. */
-static void test_nothing_comes_in(void **state)
+static void test_environment_of_the_daemon_is_not_inherited(void **state)
 {
     static const char *const names[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV",
                                         "IFS",        "PYTHONPATH",      "HOME",     "SLURM_X"};
@@ -46,15 +46,15 @@ static void test_nothing_comes_in(void **state)
     facts.account = "";
     env = scriptenv_prolog(&d, &about);
     assert_clean(env);
-    assert_true(has(env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"));
-    assert_false(has(env, "SLURM_X=/evil"));
-    assert_true(has(env, "SLURM_JOB_NAME=x\nLD_PRELOAD=/evil.so"));
-    assert_true(has(env, "SLURM_JOB_COMMENT=="));
-    assert_true(has(env, "SLURM_JOB_ACCOUNT="));
+    assert_true(has_line(env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin"));
+    assert_false(has_line(env, "SLURM_X=/evil"));
+    assert_true(has_line(env, "SLURM_JOB_NAME=x\nLD_PRELOAD=/evil.so"));
+    assert_true(has_line(env, "SLURM_JOB_COMMENT=="));
+    assert_true(has_line(env, "SLURM_JOB_ACCOUNT="));
     scriptenv_free(env);
 }
 
-static void test_job_without_facts(void **state)
+static void test_job_without_details_has_its_id(void **state)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     char **env;
@@ -62,11 +62,12 @@ static void test_job_without_facts(void **state)
     about.job_id = 42;
     env = scriptenv_epilog(&d, &about);
     assert_clean(env);
-    assert_true(has(env, "SLURM_JOB_ID=42") && has(env, "SLURM_SCRIPT_CONTEXT=epilog_slurmd"));
+    assert_true(has_line(env, "SLURM_JOB_ID=42") &&
+                has_line(env, "SLURM_SCRIPT_CONTEXT=epilog_slurmd"));
     scriptenv_free(env);
 }
 
-static void test_all_there_is(void **state)
+static void test_all_variables_of_a_job_are_set(void **state)
 {
     static const char *const want[] = {
         "SLURM_CONF=/etc/slurm/slurm.conf",
@@ -126,15 +127,15 @@ static void test_all_there_is(void **state)
     prolog = scriptenv_prolog(&d, &about);
     epilog = scriptenv_epilog(&d, &about);
     for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
-        assert_true(has(prolog, want[i]) && has(epilog, want[i]));
-    assert_true(has(prolog, "SLURM_SCRIPT_CONTEXT=prolog_slurmd"));
-    assert_false(has(prolog, "SLURM_JOB_EXIT_CODE=0"));
-    assert_true(has(epilog, "SLURM_JOB_DERIVED_EC=9"));
+        assert_true(has_line(prolog, want[i]) && has_line(epilog, want[i]));
+    assert_true(has_line(prolog, "SLURM_SCRIPT_CONTEXT=prolog_slurmd"));
+    assert_false(has_line(prolog, "SLURM_JOB_EXIT_CODE=0"));
+    assert_true(has_line(epilog, "SLURM_JOB_DERIVED_EC=9"));
     scriptenv_free(prolog);
     scriptenv_free(epilog);
 }
 
-static void test_exit_codes(void **state)
+static void test_exit_code_variables_are_set(void **state)
 {
     static const struct {
         int status;
@@ -152,12 +153,12 @@ static void test_exit_codes(void **state)
         about.has_exit_status = true;
         about.exit_status = vectors[i].status;
         env = scriptenv_epilog(&d, &about);
-        assert_true(has(env, vectors[i].code) && has(env, vectors[i].code2));
+        assert_true(has_line(env, vectors[i].code) && has_line(env, vectors[i].code2));
         scriptenv_free(env);
     }
 }
 
-static void test_unkillable(void **state)
+static void test_unkillable_step_variables_are_set(void **state)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     char **env;
@@ -165,16 +166,18 @@ static void test_unkillable(void **state)
     about.job_id = 42;
     env = scriptenv_unkillable(&d, &about, STEP_ID_BATCH);
     assert_clean(env);
-    assert_true(has(env, "SLURM_JOB_ID=42") && has(env, "SLURM_STEP_ID=4294967291"));
+    assert_true(has_line(env, "SLURM_JOB_ID=42") && has_line(env, "SLURM_STEP_ID=4294967291"));
     scriptenv_free(env);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_comes_in), cmocka_unit_test(test_job_without_facts),
-        cmocka_unit_test(test_all_there_is),     cmocka_unit_test(test_exit_codes),
-        cmocka_unit_test(test_unkillable),
+        cmocka_unit_test(test_environment_of_the_daemon_is_not_inherited),
+        cmocka_unit_test(test_job_without_details_has_its_id),
+        cmocka_unit_test(test_all_variables_of_a_job_are_set),
+        cmocka_unit_test(test_exit_code_variables_are_set),
+        cmocka_unit_test(test_unkillable_step_variables_are_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 
 #define TEXT(s) s, sizeof(s) /* with its last NUL */
 
-static void test_answers_that_are_none(void **state)
+static void test_invalid_answers_are_refused(void **state)
 {
     static const struct {
         const char *text;
@@ -53,7 +53,7 @@ static void test_answers_that_are_none(void **state)
     }
 }
 
-static void test_answer(void **state)
+static void test_answer_is_parsed(void **state)
 {
     struct user u = {.uid = 7};
 
@@ -71,7 +71,7 @@ static void test_answer(void **state)
 }
 
 /* The main function of the child process, called directly. */
-static void test_question(void **state)
+static void test_lookup_process_answers(void **state)
 {
     static const char *const bad[] = {"", "1", "1:", ":1", "a:b", "1:1x", "1:1:1"};
     const struct passwd *me = getpwuid(geteuid());
@@ -120,7 +120,7 @@ static void on_user(void *ctx, uint64_t tag, const struct user *user, const stru
     loop_stop(t->loop);
 }
 
-static void test_no_process(void **state)
+static void test_failing_lookup_process_is_reported(void **state)
 {
     static const struct {
         const char *program, *why;
@@ -155,7 +155,7 @@ static void on_groups(void *ctx, uint64_t tag, const struct user *user, const st
 }
 
 /* The answer is cached per user and group, not per user. */
-static void test_each_group_of_a_user_is_asked_for(void **state)
+static void test_answers_are_cached_per_user_and_group(void **state)
 {
     static const char text[] = "#!/bin/sh\nprintf 'U\\0ann\\0/home\\0/bin/sh\\0%s\\0' ${2#*:}\n";
     static const gid_t gids[] = {7, 8, 7, 8};
@@ -181,11 +181,11 @@ static void test_each_group_of_a_user_is_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_that_are_none),
-        cmocka_unit_test(test_answer),
-        cmocka_unit_test(test_question),
-        cmocka_unit_test(test_no_process),
-        cmocka_unit_test(test_each_group_of_a_user_is_asked_for),
+        cmocka_unit_test(test_invalid_answers_are_refused),
+        cmocka_unit_test(test_answer_is_parsed),
+        cmocka_unit_test(test_lookup_process_answers),
+        cmocka_unit_test(test_failing_lookup_process_is_reported),
+        cmocka_unit_test(test_answers_are_cached_per_user_and_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

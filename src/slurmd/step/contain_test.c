@@ -24,7 +24,7 @@ struct memory_row {
     uint64_t soft, hard, with_swap; /* MiB */
 };
 
-static void test_memory(void **state)
+static void test_memory_limits_follow_the_configuration(void **state)
 {
     static const struct memory_row rows[] = {
         {false, false, 10000, 0, 10000, 10000, 100, 0, 0, 0},
@@ -64,7 +64,7 @@ static void test_memory(void **state)
     }
 }
 
-static void test_memory_beyond_all_measure(void **state)
+static void test_extreme_memory_limits_do_not_overflow(void **state)
 {
     struct conf_cgroup c = usual;
     struct cgroup_memory_limit got;
@@ -85,7 +85,7 @@ struct cpu_row {
 };
 
 /* The kernel counts the second threads of all four cores behind the first ones. */
-static void test_cpus(void **state)
+static void test_units_become_cpus_of_the_kernel(void **state)
 {
     static const struct cpu_row rows[] = {
         {1, 8, {0xff}, "0-7"},      {1, 8, {0x01}, "0"},       {1, 8, {0x03}, "0,4"},
@@ -118,9 +118,9 @@ static void test_cpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_beyond_all_measure),
-        cmocka_unit_test(test_cpus),
+        cmocka_unit_test(test_memory_limits_follow_the_configuration),
+        cmocka_unit_test(test_extreme_memory_limits_do_not_overflow),
+        cmocka_unit_test(test_units_become_cpus_of_the_kernel),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

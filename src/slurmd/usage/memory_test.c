@@ -10,7 +10,7 @@
 #define STEPS 4
 #define GIB (UINT64_C(1) << 20) /* KiB */
 
-static void verdicts(void **state)
+static void steps_and_jobs_over_their_memory_are_ended(void **state)
 {
     static const struct {
         const char *what;
@@ -94,7 +94,8 @@ static void verdicts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(verdicts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_and_jobs_over_their_memory_are_ended)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

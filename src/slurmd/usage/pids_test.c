@@ -11,7 +11,7 @@
 #include "slurmd/usage/pids.h"
 
 /* Parents: 7 is below 6 below shepherd 5; 20 and 21 are each other's parent; 9 has gone. */
-static pid_t parent_of(pid_t pid)
+static pid_t get_parent(pid_t pid)
 {
     static const pid_t parents[][2] = {{7, 6},   {6, 5},   {5, 4},  {4, 1},
                                        {20, 21}, {21, 20}, {30, 31}};
@@ -22,7 +22,7 @@ static pid_t parent_of(pid_t pid)
     return 0;
 }
 
-static struct tally *make(void)
+static struct tally *make_tally(void)
 {
     static const uint32_t pids[] = {6, 0, 8}, ranks[] = {4, 5, 6};
     struct tally *t = tally_new(0);
@@ -41,24 +41,24 @@ static struct tally *make(void)
     return t;
 }
 
-static void below_a_shepherd(void **state)
+static void processes_below_a_step_daemon_are_found(void **state)
 {
     static const pid_t none[] = {0, 1, -1, 4, 5, 9, 20, 21, 31, 999};
-    struct tally *t = make();
+    struct tally *t = make_tally();
 
     (void)state;
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        if (pids_find(t, none[i], parent_of))
+        if (pids_find(t, none[i], get_parent))
             fail_msg("%d belongs to a step", (int)none[i]);
-    assert_int_equal(pids_find(t, 7, parent_of)->step_id, 1);
-    assert_int_equal(pids_find(t, 6, parent_of)->step_id, 1);
-    assert_int_equal(pids_find(t, 30, parent_of)->step_id, STEP_ID_BATCH);
+    assert_int_equal(pids_find(t, 7, get_parent)->step_id, 1);
+    assert_int_equal(pids_find(t, 6, get_parent)->step_id, 1);
+    assert_int_equal(pids_find(t, 30, get_parent)->step_id, STEP_ID_BATCH);
     tally_free(t);
 }
 
-static void lists(void **state)
+static void processes_of_a_job_are_listed(void **state)
 {
-    struct tally *t = make();
+    struct tally *t = make_tally();
     Pb__NodePidsRequest ask = PB__NODE_PIDS_REQUEST__INIT;
     Pb__NodePids m = PB__NODE_PIDS__INIT;
     _cleanup_arena_ struct arena arena;
@@ -130,8 +130,8 @@ static void processes_of_others_are_hidden(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(below_a_shepherd),
-        cmocka_unit_test(lists),
+        cmocka_unit_test(processes_below_a_step_daemon_are_found),
+        cmocka_unit_test(processes_of_a_job_are_listed),
         cmocka_unit_test(processes_of_others_are_hidden),
     };
 

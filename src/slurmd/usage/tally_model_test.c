@@ -78,7 +78,7 @@ static void spawn_process(struct world *w, pid_t parent, uid_t uid)
     w->p[pid] = (struct life){.there = true, .parent = parent, .uid = uid, .started = ++w->clock};
 }
 
-static void work(struct world *w, pid_t pid)
+static void use_cpu(struct world *w, pid_t pid)
 {
     uint64_t amount = TICK * (1 + draw_below(w, 50));
 
@@ -114,7 +114,7 @@ static void end_process(struct world *w, pid_t pid)
         wait_for(w, pid);
 }
 
-static void happen(struct world *w)
+static void draw_event(struct world *w)
 {
     pid_t pid = draw_live(w);
 
@@ -136,7 +136,7 @@ static void happen(struct world *w)
             w->p[pid].uid = (uid_t)draw_below(w, USERS);
         break;
     default:
-        work(w, pid);
+        use_cpu(w, pid);
     }
 }
 
@@ -163,7 +163,7 @@ static void take_look(struct world *w, uint32_t unrest)
         if (p->there)
             vec_push(&w->s.procs, seen);
         for (uint32_t i = 0; unrest && i < draw_below(w, unrest); i++)
-            happen(w);
+            draw_event(w);
     }
     snapshot_place(&w->s, &root, 1);
     for (size_t i = 0; i < w->s.procs.len; i++)
@@ -217,7 +217,7 @@ static void run_world(uint32_t seed)
     take_look(w, 0);
     for (int round = 0; round < ROUNDS; round++) {
         for (uint32_t i = draw_below(w, 200); i > 0; i--)
-            happen(w);
+            draw_event(w);
         if (draw_below(w, 10) == 0)
             reload_world(w);
         take_look(w, seed % 6);
@@ -234,7 +234,7 @@ static void run_world(uint32_t seed)
     free(w);
 }
 
-static void test_drawn_lives(void **state)
+static void test_random_processes_agree_with_a_model(void **state)
 {
     for (uint32_t seed = 1; seed <= RUNS; seed++)
         run_world(seed * 2654435761u | 1);
@@ -242,7 +242,7 @@ static void test_drawn_lives(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_drawn_lives)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_processes_agree_with_a_model)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

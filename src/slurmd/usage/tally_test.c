@@ -58,7 +58,7 @@ static void take_look(struct world *w, int64_t at_sec)
     vec_clear(&w->s.procs);
 }
 
-static const struct tally_use *row(const struct world *w, uid_t uid, uint32_t job)
+static const struct tally_use *find_row(const struct world *w, uid_t uid, uint32_t job)
 {
     static const struct tally_use none;
 
@@ -71,9 +71,9 @@ static const struct tally_use *row(const struct world *w, uid_t uid, uint32_t jo
     return &none;
 }
 
-static uint64_t cpu(const struct world *w, uid_t uid, uint32_t job)
+static uint64_t get_cpu_msec(const struct world *w, uid_t uid, uint32_t job)
 {
-    return row(w, uid, job)->sum[SNAPSHOT_USER] / MSEC;
+    return find_row(w, uid, job)->sum[SNAPSHOT_USER] / MSEC;
 }
 
 static struct tally_step *run_step(struct world *w)
@@ -84,19 +84,19 @@ static struct tally_step *run_step(struct world *w)
     return tally_find_step(w->t, 42, 0, 0);
 }
 
-static void test_what_was_before_is_not_counted(void **state)
+static void test_usage_before_the_first_sample_is_not_counted(void **state)
 {
     struct world w;
 
     open_world(&w);
     put_process(&w, 1, 0, 0, 5000, 9000, 8);
     take_look(&w, 100);
-    assert_int_equal(cpu(&w, 0, 0), 0);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 0);
     put_process(&w, 1, 0, 0, 5010, 9007, 8);
     put_process(&w, 7, 1, ALICE, 30, 4, 8); /* new: all of it */
     take_look(&w, 110);
-    assert_int_equal(cpu(&w, 0, 0), 17);
-    assert_int_equal(cpu(&w, ALICE, 0), 34);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 17);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 0), 34);
     close_world(&w);
 }
 
@@ -114,16 +114,16 @@ static void test_ended_children_count_once(void **state)
     take_look(&w, 110);
     put_process(&w, 1, 0, 0, 0, 130, 1); /* 30 since, and it is gone */
     take_look(&w, 120);
-    assert_int_equal(cpu(&w, ALICE, 0), 100);
-    assert_int_equal(cpu(&w, 0, 0), 30);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 0), 100);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 30);
     put_process(&w, 1, 0, 0, 0, 130, 1);
     take_look(&w, 130);
-    assert_int_equal(cpu(&w, ALICE, 0) + cpu(&w, 0, 0), 130);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 0) + get_cpu_msec(&w, 0, 0), 130);
     close_world(&w);
 }
 
 /* The parent was read before it reaped the child: its count grows by the next look. */
-static void test_a_credit_waits_for_one_look(void **state)
+static void test_credit_is_kept_until_the_next_sample(void **state)
 {
     struct world w;
 
@@ -137,15 +137,15 @@ static void test_a_credit_waits_for_one_look(void **state)
     take_look(&w, 120);
     put_process(&w, 1, 0, 0, 0, 100, 1);
     take_look(&w, 130);
-    assert_int_equal(cpu(&w, 0, 0), 0);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 0);
     put_process(&w, 1, 0, 0, 0, 150, 1); /* and is used up then */
     take_look(&w, 140);
-    assert_int_equal(cpu(&w, 0, 0), 50);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 50);
     close_world(&w);
 }
 
 /* An unreaped child leaves a credit that would hide other processes' usage. */
-static void test_a_credit_is_void_later(void **state)
+static void test_credit_expires_after_one_sample(void **state)
 {
     struct world w;
 
@@ -161,11 +161,11 @@ static void test_a_credit_is_void_later(void **state)
     }
     put_process(&w, 1, 0, 0, 0, 60, 1);
     take_look(&w, 130);
-    assert_int_equal(cpu(&w, 0, 0), 60);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 60);
     close_world(&w);
 }
 
-static void test_a_number_used_again(void **state)
+static void test_reused_pid_is_another_process(void **state)
 {
     struct world w;
 
@@ -178,11 +178,12 @@ static void test_a_number_used_again(void **state)
     put_process(&w, 1, 0, 0, 0, 100, 1);
     put_process(&w, 7, 1, BOB, 20, 0, 1)->started_ticks = 999;
     take_look(&w, 120);
-    assert_true(cpu(&w, ALICE, 0) == 100 && cpu(&w, BOB, 0) == 20 && cpu(&w, 0, 0) == 0);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == 100 && get_cpu_msec(&w, BOB, 0) == 20 &&
+                get_cpu_msec(&w, 0, 0) == 0);
     close_world(&w);
 }
 
-static void test_counters_that_run_backwards(void **state)
+static void test_decreasing_counters_are_ignored(void **state)
 {
     static const uint64_t own[] = {100, 40, 0, 99, 110};
     struct world w;
@@ -194,12 +195,12 @@ static void test_counters_that_run_backwards(void **state)
         put_process(&w, 1, 0, 0, 0, 0, 1);
         put_process(&w, 7, 1, ALICE, own[i], own[i], 1);
         take_look(&w, 110 + (int64_t)i);
-        assert_int_equal(cpu(&w, ALICE, 0), i < 4 ? 200 : 220);
+        assert_int_equal(get_cpu_msec(&w, ALICE, 0), i < 4 ? 200 : 220);
     }
     close_world(&w);
 }
 
-static void test_a_step(void **state)
+static void test_usage_of_a_step_is_counted(void **state)
 {
     static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
     struct tally_step *s;
@@ -216,10 +217,10 @@ static void test_a_step(void **state)
     put_process(&w, 62, 61, BOB, 7, 0, 1); /* another user's program */
     put_process(&w, 70, 1, ALICE, 3, 0, 2);
     take_look(&w, 110);
-    assert_int_equal(cpu(&w, ALICE, 0), 113);
-    assert_int_equal(cpu(&w, ALICE, 42), 110);
-    assert_int_equal(cpu(&w, BOB, 42), 7);
-    assert_int_equal(cpu(&w, 0, 0), 5);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 0), 113);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 42), 110);
+    assert_int_equal(get_cpu_msec(&w, BOB, 42), 7);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 5);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 117 * MSEC);
     assert_true(s->use.rss_kib == 151 << 10 && s->use.max_vsize_kib == 302 << 10);
     assert_true(s->tasks.len == 1 && s->tasks.data[0].rank == 3);
@@ -238,19 +239,20 @@ static void test_a_step(void **state)
     tally_end_step(w.t, s, ALICE, used, false);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 500 * MSEC);
     tally_drop_step(w.t, s);
-    uint64_t alice = cpu(&w, ALICE, 0), root = cpu(&w, 0, 0);
-    assert_int_equal(cpu(&w, ALICE, 42) + cpu(&w, BOB, 42) + cpu(&w, 0, 42), 500);
+    uint64_t alice = get_cpu_msec(&w, ALICE, 0), root = get_cpu_msec(&w, 0, 0);
+    assert_int_equal(
+        get_cpu_msec(&w, ALICE, 42) + get_cpu_msec(&w, BOB, 42) + get_cpu_msec(&w, 0, 42), 500);
     put_process(&w, 1, 0, 0, 0, 506, 1);
     put_process(&w, 70, 1, ALICE, 3, 0, 2);
     take_look(&w, 130);
-    assert_true(cpu(&w, ALICE, 0) == alice && cpu(&w, 0, 0) == root);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == alice && get_cpu_msec(&w, 0, 0) == root);
     tally_drop_job(w.t, 42);
-    assert_true(cpu(&w, ALICE, 0) == alice && cpu(&w, ALICE, 42) == 0);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == alice && get_cpu_msec(&w, ALICE, 42) == 0);
     close_world(&w);
 }
 
 /* A step that started and ended between two looks. */
-static void test_a_step_never_seen(void **state)
+static void test_unsampled_step_has_usage_of_its_end(void **state)
 {
     static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
     struct tally_step *s;
@@ -262,15 +264,15 @@ static void test_a_step_never_seen(void **state)
     s = run_step(&w);
     tally_end_step(w.t, s, ALICE, used, false);
     tally_drop_step(w.t, s);
-    assert_int_equal(cpu(&w, ALICE, 42), 500);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 42), 500);
     put_process(&w, 1, 0, 0, 0, 503, 1);
     take_look(&w, 110);
-    assert_true(cpu(&w, ALICE, 0) == 500 && cpu(&w, 0, 0) == 3);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == 500 && get_cpu_msec(&w, 0, 0) == 3);
     close_world(&w);
 }
 
 /* It ended during a look: what the look saw of it was counted at its end. */
-static void test_an_end_during_a_look(void **state)
+static void test_process_ending_during_a_sample_is_counted_once(void **state)
 {
     static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
     struct tally_step *s;
@@ -288,13 +290,13 @@ static void test_an_end_during_a_look(void **state)
     take_look(&w, 110);
     put_process(&w, 1, 0, 0, 0, 502, 1);
     take_look(&w, 120);
-    assert_true(cpu(&w, ALICE, 0) == 500 && cpu(&w, 0, 0) == 2);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == 500 && get_cpu_msec(&w, 0, 0) == 2);
     close_world(&w);
 }
 
 /* With a single task, the kernel's count belongs to it; with several tasks the processes are
    used. */
-static void test_counted_memory(void **state)
+static void test_memory_of_control_groups_replaces_samples(void **state)
 {
     struct tally_step *s;
     struct world w;
@@ -326,7 +328,7 @@ static void test_counted_memory(void **state)
 
 /* X-39: adopted processes and their children count for the step, and when they end they do not
    count for their reaper as well. */
-static void test_adopted(void **state)
+static void test_adopted_processes_are_counted(void **state)
 {
     struct tally_step *s;
     struct world w;
@@ -348,18 +350,18 @@ static void test_adopted(void **state)
     take_look(&w, 110);
     assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
     assert_int_equal(s->use.processes, 2);
-    assert_int_equal(cpu(&w, ALICE, 42), 1000);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 42), 1000);
     put_process(&w, 1, 0, 0, 0, 0, 1);
     put_process(&w, SHEPHERD, 1, 0, 0, 0, 1);
     put_process(&w, 70, 1, 0, 0, 1005, 1);
     put_process(&w, 90, 70, 0, 300, 0, 1);
     take_look(&w, 120);
     assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
-    assert_int_equal(cpu(&w, 0, 0), 305);
+    assert_int_equal(get_cpu_msec(&w, 0, 0), 305);
     close_world(&w);
 }
 
-static void test_integrals_and_marks(void **state)
+static void test_memory_integrals_and_maxima_are_kept(void **state)
 {
     struct world w;
 
@@ -368,21 +370,22 @@ static void test_integrals_and_marks(void **state)
     take_look(&w, 100);
     put_process(&w, 1, 0, 0, 0, 0, 16);
     take_look(&w, 110);
-    assert_true(row(&w, 0, 0)->rss_kib_sec == 10 * (16 << 10));
-    assert_true(row(&w, 0, 0)->vsize_kib_sec == 10 * (32 << 10));
+    assert_true(find_row(&w, 0, 0)->rss_kib_sec == 10 * (16 << 10));
+    assert_true(find_row(&w, 0, 0)->vsize_kib_sec == 10 * (32 << 10));
     put_process(&w, 1, 0, 0, 0, 0, 4);
     put_process(&w, 9, 1, 0, 0, 0, 4)->started_ticks = 11800; /* at 118 s: for two seconds only */
     take_look(&w, 120);
-    assert_true(row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
-    assert_true(row(&w, 0, 0)->max_rss_kib == 16 << 10 && row(&w, 0, 0)->rss_kib == 8 << 10);
-    assert_int_equal(row(&w, 0, 0)->processes, 2);
+    assert_true(find_row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
+    assert_true(find_row(&w, 0, 0)->max_rss_kib == 16 << 10 &&
+                find_row(&w, 0, 0)->rss_kib == 8 << 10);
+    assert_int_equal(find_row(&w, 0, 0)->processes, 2);
     put_process(&w, 1, 0, 0, 0, 0, 4);
     take_look(&w, 90); /* no clock runs backwards, but nothing must fall when one does */
-    assert_true(row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
+    assert_true(find_row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
     close_world(&w);
 }
 
-static void test_more_users_than_there_is_room_for(void **state)
+static void test_number_of_users_is_bounded(void **state)
 {
     struct world w;
 
@@ -392,11 +395,11 @@ static void test_more_users_than_there_is_room_for(void **state)
         put_process(&w, pid, 0, (uid_t)(5000 + pid), 1, 0, 1);
     take_look(&w, 110);
     assert_true(w.t->users.len == TALLY_USERS_MAX + 1);
-    assert_int_equal(cpu(&w, TALLY_OTHERS, 0), 50);
+    assert_int_equal(get_cpu_msec(&w, TALLY_OTHERS, 0), 50);
     close_world(&w);
 }
 
-static void test_processor_time(void **state)
+static void test_processor_time_of_the_node_is_read(void **state)
 {
     static const char *const bad[] = {"", "cpu", "intr 1 2", "cpux 1 2 3\n"};
     uint64_t tick = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), *usec;
@@ -423,7 +426,7 @@ static void test_processor_time(void **state)
 }
 
 /* Pids may have been reused during reading: parents form a cycle, or are their own parent. */
-static void test_a_circle_of_parents(void **state)
+static void test_circular_parents_are_survived(void **state)
 {
     struct world w;
 
@@ -434,9 +437,9 @@ static void test_a_circle_of_parents(void **state)
     put_process(&w, 7, 6, ALICE, 1, 0, 1);
     put_process(&w, 8, 7, ALICE, 1, 0, 1);
     take_look(&w, 110);
-    assert_int_equal(cpu(&w, ALICE, 0), 4);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 0), 4);
     take_look(&w, 120); /* all gone */
-    assert_int_equal(cpu(&w, ALICE, 0), 4);
+    assert_int_equal(get_cpu_msec(&w, ALICE, 0), 4);
     close_world(&w);
 }
 
@@ -459,7 +462,7 @@ static void reload_world(struct world *w, const char *boot, int64_t wall, int64_
     w->t = t;
 }
 
-static void test_a_restart_goes_on(void **state)
+static void test_usage_continues_after_a_restart(void **state)
 {
     struct tally_step *s;
     struct world w;
@@ -483,13 +486,14 @@ static void test_a_restart_goes_on(void **state)
     s = tally_find_step(w.t, 42, 0, 0);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 250 * MSEC);
     assert_true(s->tasks.len == 1 && s->tasks.data[0].use.sum[SNAPSHOT_USER] == 250 * MSEC);
-    assert_true(cpu(&w, ALICE, 42) == 250 && cpu(&w, BOB, 0) == 36 && cpu(&w, 0, 0) == 0);
+    assert_true(get_cpu_msec(&w, ALICE, 42) == 250 && get_cpu_msec(&w, BOB, 0) == 36 &&
+                get_cpu_msec(&w, 0, 0) == 0);
     assert_true(s->use.max_rss_kib == 8 << 10 && s->use.rss_kib_sec >= 90 * (8 << 10));
     assert_true(w.t->since_sec == 1700000000 && w.t->time_usec[6] == 0);
     close_world(&w);
 }
 
-static void test_another_boot_keeps_the_sums(void **state)
+static void test_sums_are_kept_across_a_boot(void **state)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct world w;
@@ -502,11 +506,12 @@ static void test_another_boot_keeps_the_sums(void **state)
     assert_true(w.t->time_usec[6] == 200000000u * (uint64_t)cpus);
     put_process(&w, 7, 1, ALICE, 10, 0, 1); /* a stranger of that number */
     take_look(&w, 60);
-    assert_true(cpu(&w, ALICE, 0) == 110 && row(&w, ALICE, 0)->max_rss_kib == 8 << 10);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == 110 &&
+                find_row(&w, ALICE, 0)->max_rss_kib == 8 << 10);
     close_world(&w);
 }
 
-static void test_a_new_period(void **state)
+static void test_new_period_resets_the_sums(void **state)
 {
     struct tally_step *s;
     struct world w;
@@ -525,10 +530,13 @@ static void test_a_new_period(void **state)
     put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
     put_process(&w, TASK, SHEPHERD, ALICE, 100, 0, 4);
     take_look(&w, 120);
-    assert_true(cpu(&w, ALICE, 42) == 100 && cpu(&w, BOB, 0) == 30 && w.t->time_usec[0]);
+    assert_true(get_cpu_msec(&w, ALICE, 42) == 100 && get_cpu_msec(&w, BOB, 0) == 30 &&
+                w.t->time_usec[0]);
     tally_begin_period(w.t, 1700001000);
-    assert_true(cpu(&w, ALICE, 0) == 0 && cpu(&w, ALICE, 42) == 0 && cpu(&w, BOB, 0) == 0);
-    assert_true(row(&w, ALICE, 0)->max_rss_kib == 4 << 10 && !row(&w, ALICE, 0)->rss_kib_sec);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == 0 && get_cpu_msec(&w, ALICE, 42) == 0 &&
+                get_cpu_msec(&w, BOB, 0) == 0);
+    assert_true(find_row(&w, ALICE, 0)->max_rss_kib == 4 << 10 &&
+                !find_row(&w, ALICE, 0)->rss_kib_sec);
     assert_true(w.t->users.len == 2 && w.t->since_sec == 1700001000 && w.t->period == 2);
     assert_true(!w.t->time_usec[0]);
     assert_int_equal(s->use.sum[SNAPSHOT_USER], 100 * MSEC); /* the total of a step stays */
@@ -536,7 +544,8 @@ static void test_a_new_period(void **state)
     put_process(&w, SHEPHERD, 1, 0, 0, 0, 4);
     put_process(&w, TASK, SHEPHERD, ALICE, 107, 0, 4);
     take_look(&w, 130);
-    assert_true(cpu(&w, ALICE, 0) == 7 && cpu(&w, ALICE, 42) == 7 && cpu(&w, 0, 0) == 0);
+    assert_true(get_cpu_msec(&w, ALICE, 0) == 7 && get_cpu_msec(&w, ALICE, 42) == 7 &&
+                get_cpu_msec(&w, 0, 0) == 0);
     Pb__NodeUsage was = PB__NODE_USAGE__INIT;
     was.name = (char *)"n1";
     pb_pack(&was.base, &w.t->collected);
@@ -550,7 +559,7 @@ static void test_a_new_period(void **state)
     close_world(&w);
 }
 
-static void test_a_damaged_file(void **state)
+static void test_damaged_file_is_survived(void **state)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     struct world w;
@@ -581,7 +590,7 @@ static void test_a_damaged_file(void **state)
     close_world(&w);
 }
 
-static void test_messages(void **state)
+static void test_usage_is_packed_into_messages(void **state)
 {
     static const uint32_t pids[] = {TASK, 61}, ranks[] = {4, 5};
     _cleanup_arena_ struct arena arena;
@@ -616,26 +625,26 @@ static void test_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_was_before_is_not_counted),
+        cmocka_unit_test(test_usage_before_the_first_sample_is_not_counted),
         cmocka_unit_test(test_ended_children_count_once),
-        cmocka_unit_test(test_a_credit_waits_for_one_look),
-        cmocka_unit_test(test_a_credit_is_void_later),
-        cmocka_unit_test(test_a_number_used_again),
-        cmocka_unit_test(test_counters_that_run_backwards),
-        cmocka_unit_test(test_a_step),
-        cmocka_unit_test(test_a_step_never_seen),
-        cmocka_unit_test(test_an_end_during_a_look),
-        cmocka_unit_test(test_counted_memory),
-        cmocka_unit_test(test_adopted),
-        cmocka_unit_test(test_integrals_and_marks),
-        cmocka_unit_test(test_more_users_than_there_is_room_for),
-        cmocka_unit_test(test_processor_time),
-        cmocka_unit_test(test_a_circle_of_parents),
-        cmocka_unit_test(test_a_restart_goes_on),
-        cmocka_unit_test(test_another_boot_keeps_the_sums),
-        cmocka_unit_test(test_a_new_period),
-        cmocka_unit_test(test_a_damaged_file),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_credit_is_kept_until_the_next_sample),
+        cmocka_unit_test(test_credit_expires_after_one_sample),
+        cmocka_unit_test(test_reused_pid_is_another_process),
+        cmocka_unit_test(test_decreasing_counters_are_ignored),
+        cmocka_unit_test(test_usage_of_a_step_is_counted),
+        cmocka_unit_test(test_unsampled_step_has_usage_of_its_end),
+        cmocka_unit_test(test_process_ending_during_a_sample_is_counted_once),
+        cmocka_unit_test(test_memory_of_control_groups_replaces_samples),
+        cmocka_unit_test(test_adopted_processes_are_counted),
+        cmocka_unit_test(test_memory_integrals_and_maxima_are_kept),
+        cmocka_unit_test(test_number_of_users_is_bounded),
+        cmocka_unit_test(test_processor_time_of_the_node_is_read),
+        cmocka_unit_test(test_circular_parents_are_survived),
+        cmocka_unit_test(test_usage_continues_after_a_restart),
+        cmocka_unit_test(test_sums_are_kept_across_a_boot),
+        cmocka_unit_test(test_new_period_resets_the_sums),
+        cmocka_unit_test(test_damaged_file_is_survived),
+        cmocka_unit_test(test_usage_is_packed_into_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static void one_user_leaves_room_for_others(void **state)
+static void waiting_requests_of_a_user_are_limited(void **state)
 {
     struct answer waiting[USAGE_ANSWERS_MAX] = {0};
     struct err err = {0};
@@ -31,7 +31,7 @@ static void one_user_leaves_room_for_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_user_leaves_room_for_others),
+        cmocka_unit_test(waiting_requests_of_a_user_are_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
