@@ -218,7 +218,7 @@ static const struct {
     {"block:cyclic:cyclic", &threads, 0x0f, 3, 1, CORES, "0x101 0x202 0x101"},
 };
 
-static void show(const struct bind_set *set, struct str *out)
+static void format_set(const struct bind_set *set, struct str *out)
 {
     if (!set->bound)
         str_puts(out, "free");
@@ -229,7 +229,7 @@ static void show(const struct bind_set *set, struct str *out)
     str_puts(out, set->complaint ? " complaint" : "");
 }
 
-static void test_rows(void **state)
+static void test_binding_follows_the_request(void **state)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t bytes[4] = {(uint8_t)rows[i].mine, (uint8_t)(rows[i].mine >> 8)};
@@ -252,7 +252,7 @@ static void test_rows(void **state)
             assert_int_equal(err.code, -ERR_BIND);
             str_puts(&got, "refused");
         } else {
-            show(&set, &got);
+            format_set(&set, &got);
             bind_set_done(&set);
         }
         if (strcmp(str_cstr(&got), rows[i].expect) != 0)
@@ -260,7 +260,7 @@ static void test_rows(void **state)
     }
 }
 
-static void test_orders(void **state)
+static void test_task_order_decides_cpus(void **state)
 {
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
         uint8_t bytes[2] = {(uint8_t)orders[i].mine, (uint8_t)(orders[i].mine >> 8)};
@@ -278,7 +278,7 @@ static void test_orders(void **state)
                                        .tasks = orders[i].tasks,
                                        .cpus_per_task = orders[i].cpus};
         assert_int_equal(bind_find(&want, &set, NULL), 0);
-        show(&set, &got);
+        format_set(&set, &got);
         bind_set_done(&set);
         if (strcmp(str_cstr(&got), orders[i].expect) != 0)
             fail_msg("row %zu, %s: %s", i, orders[i].dist, str_cstr(&got));
@@ -286,7 +286,7 @@ static void test_orders(void **state)
 }
 
 /* Cores limited by --threads-per-core, and tasks that match nothing, with Autobind. */
-static void test_limits(void **state)
+static void test_threads_per_core_limits_bound_cpus(void **state)
 {
     static const struct {
         uint32_t threads_per_core, tasks;
@@ -314,7 +314,7 @@ static void test_limits(void **state)
                                        .tasks = limits[i].tasks,
                                        .cpus_per_task = 1};
         assert_int_equal(bind_find(&want, &set, NULL), 0);
-        show(&set, &got);
+        format_set(&set, &got);
         bind_set_done(&set);
         if (strcmp(str_cstr(&got), limits[i].expect) != 0)
             fail_msg("row %zu: %s", i, str_cstr(&got));
@@ -323,7 +323,7 @@ static void test_limits(void **state)
 
 /* For any request: each task has some CPUs, all of the step; no two tasks share CPUs while there
  * are enough, except where cores, sockets and NUMA nodes are shared. */
-static void test_any(void **state)
+static void test_random_bindings_keep_the_rules(void **state)
 {
     uint32_t seed = 1;
     for (int round = 0; round < 20000; round++) {
@@ -367,10 +367,10 @@ static void test_any(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_orders),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_any),
+        cmocka_unit_test(test_binding_follows_the_request),
+        cmocka_unit_test(test_task_order_decides_cpus),
+        cmocka_unit_test(test_threads_per_core_limits_bound_cpus),
+        cmocka_unit_test(test_random_bindings_keep_the_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

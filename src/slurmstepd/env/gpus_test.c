@@ -16,7 +16,7 @@ static const uint32_t numbers[COUNT] = {2, 3, 6, 7};
 
 /* "0,1": the places that task 'local' gets; CPUs 0 and 1 are near to the first two, 2 and 3 to the
  * others. */
-static char *choose(const Pb__GpuBind *b, uint32_t local, long cpu, bool relative, int *code)
+static char *choose_gpus(const Pb__GpuBind *b, uint32_t local, long cpu, bool relative, int *code)
 {
     struct bitset *near[COUNT], *cpus = cpu >= 0 ? bitset_new(8) : NULL,
                                 *chosen = bitset_new(COUNT);
@@ -48,7 +48,7 @@ static char *choose(const Pb__GpuBind *b, uint32_t local, long cpu, bool relativ
     return out.data ? out.data : mem_strdup("");
 }
 
-static void test_choices(void **state)
+static void test_gpus_of_tasks_are_chosen(void **state)
 {
     static char *maps[] = {"3", "6"}, *relative[] = {"1", "0"}, *wrong[] = {"5", "x", "-1", ""};
     static char *masks[] = {"0xc", "c0"}, *bad_masks[] = {"0x3", "0", "zz"};
@@ -114,7 +114,7 @@ static void test_choices(void **state)
         b.n_list = rows[i].entries;
         for (uint32_t t = 0; t < 5 && rows[i].tasks[t]; t++) {
             int code;
-            char *got = choose(&b, t, rows[i].cpu, rows[i].relative, &code);
+            char *got = choose_gpus(&b, t, rows[i].cpu, rows[i].relative, &code);
 
             if (strcmp(got, rows[i].tasks[t]) != 0)
                 fail_msg("row %zu, task %u: %s, not %s", i, t, got, rows[i].tasks[t]);
@@ -127,7 +127,7 @@ static void test_choices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_gpus_of_tasks_are_chosen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ struct scene {
     char *shell;
 };
 
-static void make(struct scene *s, const char *shell_text)
+static void make_scene(struct scene *s, const char *shell_text)
 {
     *s = (struct scene){0};
     pb__stepd_start__init(&s->start);
@@ -62,13 +62,13 @@ static void make(struct scene *s, const char *shell_text)
     s->step.granted = &s->cred;
 }
 
-static void done(struct scene *s)
+static void clean_scene(struct scene *s)
 {
     envlist_done(&s->step.env);
     free(s->shell);
 }
 
-static void test_what_goes_wrong(void **state)
+static void test_failures_of_the_login_shell_are_reported(void **state)
 {
     static const struct {
         const char *shell, *said;
@@ -86,19 +86,19 @@ static void test_what_goes_wrong(void **state)
     struct scene s;
 
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-        make(&s, v[i].shell);
+        make_scene(&s, v[i].shell);
         assert_int_equal(userenv_load(&s.step, &s.err), -ERR_USER_ENV);
         if (!strstr(s.err.text, v[i].said))
             fail_msg("%zu: \"%s\" does not have \"%s\"", i, s.err.text, v[i].said);
-        done(&s);
+        clean_scene(&s);
     }
 }
 
-static void test_its_time_is_bounded(void **state)
+static void test_time_of_the_login_shell_is_limited(void **state)
 {
     struct scene s;
 
-    make(&s, "#!/bin/sh\nsleep 1000 & wait\n");
+    make_scene(&s, "#!/bin/sh\nsleep 1000 & wait\n");
     s.want.has_limit_sec = true;
     s.want.limit_sec = 1;
     assert_int_equal(userenv_load(&s.step, &s.err), -ERR_USER_ENV);
@@ -107,10 +107,10 @@ static void test_its_time_is_bounded(void **state)
     s.start.user_env_sec = 0;
     assert_int_equal(userenv_load(&s.step, &s.err), -ERR_USER_ENV);
     assert_non_null(strstr(s.err.text, "GetEnvTimeout=0"));
-    done(&s);
+    clean_scene(&s);
 }
 
-static void profile(const char *text)
+static void write_profile(const char *text)
 {
     _cleanup_free_ char *path = mem_printf("%s/.profile", dir);
     struct err err = {0};
@@ -118,14 +118,14 @@ static void profile(const char *text)
     assert_int_equal(path_write_file(path, text, strlen(text), 0644, &err), 0);
 }
 
-static void test_login_shell(void **state)
+static void test_environment_of_the_login_shell_is_loaded(void **state)
 {
     struct scene s;
 
-    profile(
+    write_profile(
         "echo welcome; printf 'X=1\\0'\nexport GREETING=profile OTHER='two\nlines' PATH=/opt/bin "
         "SLURM_JOB_ID=9\n");
-    make(&s, NULL);
+    make_scene(&s, NULL);
     assert_int_equal(userenv_load(&s.step, &s.err), 0);
     assert_string_equal(envlist_get(&s.step.env, "GREETING"), "job's");
     assert_string_equal(envlist_get(&s.step.env, "OTHER"), "two\nlines");
@@ -135,13 +135,13 @@ static void test_login_shell(void **state)
     assert_string_equal(envlist_get(&s.step.env, "SLURM_JOB_ID"), "42");
     assert_null(envlist_get(&s.step.env, "PWD"));
     assert_null(envlist_get(&s.step.env, "X"));
-    done(&s);
-    make(&s, NULL);
+    clean_scene(&s);
+    make_scene(&s, NULL);
     s.want.has_not_login = s.want.not_login = true;
     assert_int_equal(userenv_load(&s.step, &s.err), 0);
     assert_null(envlist_get(&s.step.env, "OTHER"));
     assert_string_equal(envlist_get(&s.step.env, "SHELL"), "/bin/sh");
-    done(&s);
+    clean_scene(&s);
 }
 
 static int set_up(void **state)
@@ -162,9 +162,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_goes_wrong),
-        cmocka_unit_test(test_its_time_is_bounded),
-        cmocka_unit_test(test_login_shell),
+        cmocka_unit_test(test_failures_of_the_login_shell_are_reported),
+        cmocka_unit_test(test_time_of_the_login_shell_is_limited),
+        cmocka_unit_test(test_environment_of_the_login_shell_is_loaded),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -76,7 +76,7 @@ static void set_up(void)
     start.cluster = "c1";
 }
 
-static void test_batch(void **state)
+static void test_batch_variables_are_set(void **state)
 {
     static const struct pair pairs[] = {
         {"SLURM_JOB_ID", "42"},
@@ -134,7 +134,7 @@ static void test_batch(void **state)
     envlist_done(&env);
 }
 
-static void test_no_time_limit(void **state)
+static void test_job_without_a_time_limit_has_no_end_time(void **state)
 {
     static const int64_t limits[] = {0, -5, INT64_MAX, INT64_MAX - 1};
     Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
@@ -176,7 +176,7 @@ static void times_are_those_of_the_job(void **state)
     envlist_done(&env);
 }
 
-static void test_step(void **state)
+static void test_step_variables_are_set(void **state)
 {
     static const struct pair pairs[] = {
         {"SLURM_JOB_ID", "42"},
@@ -329,7 +329,7 @@ static void script_has_variables_of_each_component(void **state)
 
 /* The first component has the values of its own variables, except those that only this node
    has. */
-static void no_variable_of_a_component_is_forgotten(void **state)
+static void component_has_all_variables_of_a_job(void **state)
 {
     static const char *const of_here[] = {"SLURM_CLUSTER_NAME",  "SLURM_CONF",
                                           "SLURM_CPUS_ON_NODE",  "SLURM_HET_SIZE",
@@ -359,7 +359,7 @@ static void no_variable_of_a_component_is_forgotten(void **state)
 }
 
 /* 128 components with long texts: the script can still be started. */
-static void large_sets_keep_what_fits(void **state)
+static void variables_of_large_sets_are_limited(void **state)
 {
     static Pb__AllocReply *many[128];
     static const struct pair pairs[] = {
@@ -391,7 +391,7 @@ static void large_sets_keep_what_fits(void **state)
 
 /* HET-86, HET-87, HET-90: a step of one component has its nodes and the leader's job id; a step of
  * two components, or of two parts of one, has the nodes of both as one allocation. */
-static void steps_of_components_are_of_the_whole_job(void **state)
+static void steps_of_components_have_the_id_of_the_whole_job(void **state)
 {
     static const struct pair one[] = {
         {"SLURM_JOB_ID", "40"},
@@ -453,7 +453,7 @@ static void steps_of_components_are_of_the_whole_job(void **state)
 }
 
 /* --preserve-env: given variables stay, and absent ones stay absent. */
-static void test_preserved(void **state)
+static void test_preserve_env_keeps_given_variables(void **state)
 {
     static const struct pair pairs[] = {
         {"SLURM_NTASKS", "31"},
@@ -476,7 +476,7 @@ static void test_preserved(void **state)
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static void test_counts(void **state)
+static void test_task_counts_are_compressed(void **state)
 {
     static const struct {
         uint32_t counts[5];
@@ -498,7 +498,7 @@ static void test_counts(void **state)
     }
 }
 
-static void test_mapping(void **state)
+static void test_pmi_process_mapping_is_formatted(void **state)
 {
     static const struct {
         uint32_t node_of[8];
@@ -525,17 +525,18 @@ static void test_mapping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch),
-                                       cmocka_unit_test(test_no_time_limit),
-                                       cmocka_unit_test(times_are_those_of_the_job),
-                                       cmocka_unit_test(test_step),
-                                       cmocka_unit_test(test_preserved),
-                                       cmocka_unit_test(script_has_variables_of_each_component),
-                                       cmocka_unit_test(no_variable_of_a_component_is_forgotten),
-                                       cmocka_unit_test(large_sets_keep_what_fits),
-                                       cmocka_unit_test(steps_of_components_are_of_the_whole_job),
-                                       cmocka_unit_test(test_counts),
-                                       cmocka_unit_test(test_mapping)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batch_variables_are_set),
+        cmocka_unit_test(test_job_without_a_time_limit_has_no_end_time),
+        cmocka_unit_test(times_are_those_of_the_job),
+        cmocka_unit_test(test_step_variables_are_set),
+        cmocka_unit_test(test_preserve_env_keeps_given_variables),
+        cmocka_unit_test(script_has_variables_of_each_component),
+        cmocka_unit_test(component_has_all_variables_of_a_job),
+        cmocka_unit_test(variables_of_large_sets_are_limited),
+        cmocka_unit_test(steps_of_components_have_the_id_of_the_whole_job),
+        cmocka_unit_test(test_task_counts_are_compressed),
+        cmocka_unit_test(test_pmi_process_mapping_is_formatted)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "slurmstepd/life/finish.h"
 #include "slurmstepd/task/task.h"
 
-static void test_cancel_line(void **state)
+static void test_cancel_message_names_the_reason(void **state)
 {
     static const struct {
         const char *what, *why, *line;
@@ -29,7 +29,7 @@ static void test_cancel_line(void **state)
     }
 }
 
-static void test_worst_status(void **state)
+static void test_worst_exit_status_counts(void **state)
 {
     static const struct {
         int a, b, worse;
@@ -49,8 +49,8 @@ static void test_worst_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancel_line),
-        cmocka_unit_test(test_worst_status),
+        cmocka_unit_test(test_cancel_message_names_the_reason),
+        cmocka_unit_test(test_worst_exit_status_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

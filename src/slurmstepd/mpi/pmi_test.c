@@ -104,7 +104,7 @@ static void bench_done(struct bench *b)
     str_done(&b->spawns);
 }
 
-static int feed(struct bench *b, uint32_t local, const char *text)
+static int feed_text(struct bench *b, uint32_t local, const char *text)
 {
     return pmi_feed(b->pmi, local, text, strlen(text), NULL);
 }
@@ -112,14 +112,14 @@ static int feed(struct bench *b, uint32_t local, const char *text)
 static void init_both(struct bench *b)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(feed(b, i, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
+        assert_int_equal(feed_text(b, i, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
         assert_string_equal(str_cstr(&b->said[i]),
                             "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
         str_clear(&b->said[i]);
     }
 }
 
-static void test_hostile_lines(void **state)
+static void test_invalid_pmi1_lines_are_refused(void **state)
 {
     static const char *const refused[] = {
         "x\n",
@@ -139,13 +139,13 @@ static void test_hostile_lines(void **state)
         struct bench b;
 
         bench_init(&b);
-        assert_int_equal(feed(&b, 0, refused[i]), -ERR_PROTOCOL);
+        assert_int_equal(feed_text(&b, 0, refused[i]), -ERR_PROTOCOL);
         assert_int_equal(b.fence_count, 0);
         bench_done(&b);
     }
 }
 
-static void test_limits(void **state)
+static void test_line_length_is_limited(void **state)
 {
     struct bench b;
     char line[PMI_LINE_MAX + 2];
@@ -169,12 +169,12 @@ static void put_sizes(struct bench *b, size_t key_len, size_t value_len, const c
     for (size_t i = 0; i < value_len; i++)
         str_putc(&s, 'v');
     str_putc(&s, '\n');
-    assert_int_equal(feed(b, 0, str_cstr(&s)), 0);
+    assert_int_equal(feed_text(b, 0, str_cstr(&s)), 0);
     assert_string_equal(str_cstr(&b->said[0]), answer);
     str_clear(&b->said[0]);
 }
 
-static void test_put_limits(void **state)
+static void test_length_of_keys_and_values_is_limited(void **state)
 {
     static const char good[] = "cmd=put_result rc=0 msg=success\n";
     static const char bad[] = "cmd=put_result rc=-1 msg=invalid_key_or_value\n";
@@ -190,7 +190,7 @@ static void test_put_limits(void **state)
     bench_done(&b);
 }
 
-static void test_answers(void **state)
+static void test_pmi1_commands_are_answered(void **state)
 {
     static const struct {
         const char *line, *answer;
@@ -215,7 +215,7 @@ static void test_answers(void **state)
     struct bench b;
 
     bench_init(&b);
-    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=3 pmi_subversion=0\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=init pmi_version=3 pmi_subversion=0\n"), 0);
     assert_string_equal(str_cstr(&b.said[0]),
                         "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
     str_clear(&b.said[0]);
@@ -229,19 +229,19 @@ static void test_answers(void **state)
     bench_done(&b);
 }
 
-static void test_barrier_merges(void **state)
+static void test_barrier_merges_the_pairs_of_all_tasks(void **state)
 {
     struct bench b;
     struct pmi_pair pairs[] = {{"a", "1"}, {"far", "away"}};
 
     bench_init(&b);
     init_both(&b);
-    assert_int_equal(feed(&b, 0, "cmd=put key=a value=1\ncmd=barrier_in\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=put key=a value=1\ncmd=barrier_in\n"), 0);
     assert_int_equal(b.fence_count, 0);
-    assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), -ERR_PROTOCOL);
+    assert_int_equal(feed_text(&b, 0, "cmd=barrier_in\n"), -ERR_PROTOCOL);
     assert_int_equal(pmi_fence_done(b.pmi, 0, pairs, 2, NULL), 0); /* not all are waiting */
     str_clear(&b.said[0]);
-    assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+    assert_int_equal(feed_text(&b, 1, "cmd=barrier_in\n"), 0);
     assert_string_equal(str_cstr(&b.fences), "0:a=1,");
     assert_int_equal(pmi_fence_done(b.pmi, 1, pairs, 2, NULL), 0); /* another round */
     assert_string_equal(str_cstr(&b.said[1]), "");
@@ -249,15 +249,15 @@ static void test_barrier_merges(void **state)
     assert_string_equal(str_cstr(&b.said[0]), "cmd=barrier_out rc=0\n");
     assert_string_equal(str_cstr(&b.said[1]), "cmd=barrier_out rc=0\n");
     str_clear(&b.said[1]);
-    assert_int_equal(feed(&b, 1, "cmd=get key=far\n"), 0);
+    assert_int_equal(feed_text(&b, 1, "cmd=get key=far\n"), 0);
     assert_string_equal(str_cstr(&b.said[1]), "cmd=get_result rc=0 msg=success value=away\n");
-    assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), 0);
-    assert_int_equal(feed(&b, 1, "cmd=put key=z value=9\ncmd=barrier_in\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=barrier_in\n"), 0);
+    assert_int_equal(feed_text(&b, 1, "cmd=put key=z value=9\ncmd=barrier_in\n"), 0);
     assert_string_equal(str_cstr(&b.fences), "0:a=1,1:z=9,"); /* only what is new */
     bench_done(&b);
 }
 
-static void test_abort(void **state)
+static void test_abort_ends_the_step_with_its_exit_code(void **state)
 {
     static const struct {
         const char *line;
@@ -271,14 +271,14 @@ static void test_abort(void **state)
         struct bench b;
 
         bench_init(&b);
-        assert_int_equal(feed(&b, 0, vectors[i].line), 0);
+        assert_int_equal(feed_text(&b, 0, vectors[i].line), 0);
         assert_int_equal(b.abort_code, vectors[i].code);
         bench_done(&b);
     }
 }
 
 /* Whatever the length of its text, and whatever follows it. */
-static void test_long_abort(void **state)
+static void test_long_abort_text_is_survived(void **state)
 {
     static const size_t lengths[] = {100, PMI_LINE_MAX - 40, PMI_LINE_MAX, 3 * PMI_LINE_MAX};
 
@@ -304,7 +304,7 @@ static void test_long_abort(void **state)
 }
 
 /* Pairs put between two barriers have to fit in one message. */
-static void test_round_limit(void **state)
+static void test_pairs_between_barriers_are_limited(void **state)
 {
     _cleanup_str_ struct str value = STR_INIT;
     struct bench b;
@@ -319,11 +319,11 @@ static void test_round_limit(void **state)
         _cleanup_free_ char *line =
             mem_printf("cmd=put kvsname=x key=%05u value=%s\n", count % 9000, str_cstr(&value));
 
-        rc = feed(&b, 0, line);
+        rc = feed_text(&b, 0, line);
         count++;
         if (count == 8000) { /* pairs already fetched do not count */
-            assert_int_equal(feed(&b, 0, "cmd=barrier_in\n"), 0);
-            assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+            assert_int_equal(feed_text(&b, 0, "cmd=barrier_in\n"), 0);
+            assert_int_equal(feed_text(&b, 1, "cmd=barrier_in\n"), 0);
             assert_int_equal(pmi_fence_done(b.pmi, 0, NULL, 0, NULL), 0);
         }
     }
@@ -332,7 +332,7 @@ static void test_round_limit(void **state)
     bench_done(&b);
 }
 
-static void ask(struct bench *b, uint32_t local, const char *command, const char *answer)
+static void ask_pmi2(struct bench *b, uint32_t local, const char *command, const char *answer)
 {
     _cleanup_free_ char *framed = mem_printf("%-6zu%s", strlen(command), command);
     _cleanup_free_ char *wanted = *answer ? mem_printf("%6zu%s", strlen(answer), answer) : NULL;
@@ -345,18 +345,19 @@ static void ask(struct bench *b, uint32_t local, const char *command, const char
 
 static void init_two(struct bench *b, uint32_t local)
 {
-    assert_int_equal(feed(b, local, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    assert_int_equal(feed_text(b, local, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
     assert_string_equal(str_cstr(&b->said[local]),
                         "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n");
     str_clear(&b->said[local]);
-    ask(b, local, "cmd=fullinit;pmirank=9;threaded=FALSE;",
+    ask_pmi2(
+        b, local, "cmd=fullinit;pmirank=9;threaded=FALSE;",
         local ? "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=4;appnum=0;"
                 "debugged=FALSE;pmiverbose=FALSE;"
               : "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=2;size=4;appnum=0;"
                 "debugged=FALSE;pmiverbose=FALSE;");
 }
 
-static void test_two_hostile(void **state)
+static void test_invalid_pmi2_commands_are_refused(void **state)
 {
     static const struct {
         const char *bytes;
@@ -383,14 +384,14 @@ static void test_two_hostile(void **state)
         struct bench b;
 
         bench_init(&b);
-        assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
-        assert_int_equal(feed(&b, 0, vectors[i].bytes), vectors[i].code);
+        assert_int_equal(feed_text(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+        assert_int_equal(feed_text(&b, 0, vectors[i].bytes), vectors[i].code);
         assert_int_equal(b.fence_count, 0);
         bench_done(&b);
     }
 }
 
-static void test_two_answers(void **state)
+static void test_pmi2_commands_are_answered(void **state)
 {
     static const struct {
         const char *command, *answer;
@@ -427,55 +428,55 @@ static void test_two_answers(void **state)
     bench_init(&b);
     init_two(&b, 0);
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
-        ask(&b, 0, vectors[i].command, vectors[i].answer);
+        ask_pmi2(&b, 0, vectors[i].command, vectors[i].answer);
     bench_done(&b);
 }
 
 /* A thread that asks with wait=TRUE gets the answer when another task has put the value, each
    thread once. */
-static void test_two_waits(void **state)
+static void test_pmi2_attribute_lookup_waits(void **state)
 {
     struct bench b;
 
     bench_init(&b);
     init_two(&b, 0);
     init_two(&b, 1);
-    ask(&b, 0, "cmd=info-getnodeattr;thrid=1;key=n;wait=TRUE;", "");
-    ask(&b, 0, "cmd=info-getnodeattr;thrid=2;key=m;wait=TRUE;", "");
-    ask(&b, 1, "cmd=info-putnodeattr;key=n;value=v;", "cmd=info-putnodeattr-response;rc=0;");
+    ask_pmi2(&b, 0, "cmd=info-getnodeattr;thrid=1;key=n;wait=TRUE;", "");
+    ask_pmi2(&b, 0, "cmd=info-getnodeattr;thrid=2;key=m;wait=TRUE;", "");
+    ask_pmi2(&b, 1, "cmd=info-putnodeattr;key=n;value=v;", "cmd=info-putnodeattr-response;rc=0;");
     assert_string_equal(str_cstr(&b.said[0]),
                         "    62cmd=info-getnodeattr-response;thrid=1;rc=0;found=TRUE;value=v;");
     str_clear(&b.said[0]);
     for (int i = 1; i < PMI_WAITS_MAX; i++)
-        ask(&b, 0, "cmd=info-getnodeattr;key=never;wait=TRUE;", "");
-    ask(&b, 0, "cmd=info-getnodeattr;key=never;wait=TRUE;",
-        "cmd=info-getnodeattr-response;rc=14;errmsg=too many questions are not answered yet;");
+        ask_pmi2(&b, 0, "cmd=info-getnodeattr;key=never;wait=TRUE;", "");
+    ask_pmi2(&b, 0, "cmd=info-getnodeattr;key=never;wait=TRUE;",
+             "cmd=info-getnodeattr-response;rc=14;errmsg=too many questions are not answered yet;");
     bench_done(&b);
 }
 
 /* A step of both kinds: one barrier, one space, one name service. */
-static void test_both_kinds(void **state)
+static void test_pmi1_and_pmi2_tasks_share_a_barrier(void **state)
 {
     struct bench b;
     struct pmi_pair pairs[] = {{"far", "a;b"}};
 
     bench_init(&b);
     init_two(&b, 0);
-    assert_int_equal(feed(&b, 1, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
-    ask(&b, 0, "cmd=kvs-put;key=k;value=v;", "cmd=kvs-put-response;rc=0;");
-    ask(&b, 0, "cmd=kvs-fence;thrid=t;", "");
+    assert_int_equal(feed_text(&b, 1, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
+    ask_pmi2(&b, 0, "cmd=kvs-put;key=k;value=v;", "cmd=kvs-put-response;rc=0;");
+    ask_pmi2(&b, 0, "cmd=kvs-fence;thrid=t;", "");
     str_clear(&b.said[1]);
-    assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+    assert_int_equal(feed_text(&b, 1, "cmd=barrier_in\n"), 0);
     assert_string_equal(str_cstr(&b.fences), "0:k=v,");
     assert_int_equal(pmi_fence_done(b.pmi, 0, pairs, 1, NULL), 0);
     assert_string_equal(str_cstr(&b.said[1]), "cmd=barrier_out rc=0\n");
     assert_string_equal(str_cstr(&b.said[0]), "    36cmd=kvs-fence-response;thrid=t;rc=0;");
     str_clear(&b.said[0]);
-    ask(&b, 0, "cmd=kvs-get;key=far;", "cmd=kvs-get-response;rc=0;found=TRUE;value=a;;b;");
+    ask_pmi2(&b, 0, "cmd=kvs-get;key=far;", "cmd=kvs-get-response;rc=0;found=TRUE;value=a;;b;");
     str_clear(&b.said[1]);
-    assert_int_equal(feed(&b, 1, "cmd=publish_name service=s port=p\n"), 0);
-    ask(&b, 0, "cmd=name-lookup;thrid=t;name=s;", "");
-    ask(&b, 0, "cmd=name-unpublish;name=x;", "");
+    assert_int_equal(feed_text(&b, 1, "cmd=publish_name service=s port=p\n"), 0);
+    ask_pmi2(&b, 0, "cmd=name-lookup;thrid=t;name=s;", "");
+    ask_pmi2(&b, 0, "cmd=name-unpublish;name=x;", "");
     assert_string_equal(str_cstr(&b.names), "1:1:s=p,2:3:s=,3:2:x=,");
     pmi_name_done(b.pmi, 99, true, NULL);
     pmi_name_done(b.pmi, 2, true, "p");
@@ -488,20 +489,20 @@ static void test_both_kinds(void **state)
     pmi_name_done(b.pmi, 1, true, NULL);
     assert_string_equal(str_cstr(&b.said[1]), "cmd=publish_result rc=0 info=ok\n");
     str_clear(&b.said[1]);
-    assert_int_equal(feed(&b, 1, "cmd=lookup_name service=s\n"), 0);
+    assert_int_equal(feed_text(&b, 1, "cmd=lookup_name service=s\n"), 0);
     pmi_name_done(b.pmi, 4, true, "p");
     assert_string_equal(str_cstr(&b.said[1]), "cmd=lookup_result rc=0 info=ok port=p\n");
     bench_done(&b);
 }
 
-static void test_two_aborts(void **state)
+static void test_pmi2_abort_ends_the_step(void **state)
 {
     struct bench b;
 
     bench_init(&b);
-    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
     str_clear(&b.said[0]);
-    ask(&b, 0, "cmd=abort;isworld=TRUE;msg=over and out;", "");
+    ask_pmi2(&b, 0, "cmd=abort;isworld=TRUE;msg=over and out;", "");
     assert_int_equal(b.abort_code, 1);
     assert_string_equal(b.abort_start, "over and out");
     bench_done(&b);
@@ -509,7 +510,7 @@ static void test_two_aborts(void **state)
 
 /* A task that ends without finalising is waited for by those in the barrier and those who come
    later. */
-static void test_ended(void **state)
+static void test_end_of_a_task_is_checked(void **state)
 {
     struct err err = {0};
     struct bench b;
@@ -517,14 +518,14 @@ static void test_ended(void **state)
     bench_init(&b);
     assert_int_equal(pmi_ended(b.pmi, 0, true, NULL), 0); /* never one of them */
     init_both(&b);
-    assert_int_equal(feed(&b, 0, "cmd=finalize\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=finalize\n"), 0);
     assert_int_equal(pmi_ended(b.pmi, 0, true, NULL), 0);
     assert_int_equal(pmi_ended(b.pmi, 1, true, &err), -ERR_PROTOCOL);
     bench_done(&b);
 
     bench_init(&b);
     init_both(&b);
-    assert_int_equal(feed(&b, 1, "cmd=barrier_in\n"), 0);
+    assert_int_equal(feed_text(&b, 1, "cmd=barrier_in\n"), 0);
     assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL);
     bench_done(&b);
 
@@ -532,29 +533,31 @@ static void test_ended(void **state)
     init_two(&b, 0);
     init_two(&b, 1);
     assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), 0);
-    assert_int_equal(feed(&b, 1, "    14cmd=kvs-fence;"), -ERR_PROTOCOL);
+    assert_int_equal(feed_text(&b, 1, "    14cmd=kvs-fence;"), -ERR_PROTOCOL);
     bench_done(&b);
 }
 
 /* One block of PMI-1 for each command. */
-static void test_spawn(void **state)
+static void test_pmi1_spawn_is_requested(void **state)
 {
     struct bench b;
 
     bench_init(&b);
     init_both(&b);
     assert_int_equal(b.begun, 1);
-    assert_int_equal(feed(&b, 0,
-                          "mcmd=spawn\nnprocs=3\nexecname=a prog\ntotspawns=2\nspawnssofar=1\n"
-                          "arg1=x=y z\narg2=\nargcnt=2\npreput_num=1\npreput_key_0=PORT\n"
-                          "preput_val_0=tag#0$\ninfo_num=1\ninfo_key_0=host\ninfo_val_0=n1,n2\n"
-                          "endcmd\n"),
-                     0);
+    assert_int_equal(
+        feed_text(&b, 0,
+                  "mcmd=spawn\nnprocs=3\nexecname=a prog\ntotspawns=2\nspawnssofar=1\n"
+                  "arg1=x=y z\narg2=\nargcnt=2\npreput_num=1\npreput_key_0=PORT\n"
+                  "preput_val_0=tag#0$\ninfo_num=1\ninfo_key_0=host\ninfo_val_0=n1,n2\n"
+                  "endcmd\n"),
+        0);
     assert_string_equal(str_cstr(&b.spawns), "");
-    assert_int_equal(feed(&b, 0,
-                          "mcmd=spawn\nnprocs=2\nexecname=b\ntotspawns=2\nspawnssofar=2\nargcnt=0\n"
-                          "preput_num=0\ninfo_num=0\nendcmd\n"),
-                     0);
+    assert_int_equal(
+        feed_text(&b, 0,
+                  "mcmd=spawn\nnprocs=2\nexecname=b\ntotspawns=2\nspawnssofar=2\nargcnt=0\n"
+                  "preput_num=0\ninfo_num=0\nendcmd\n"),
+        0);
     assert_string_equal(str_cstr(&b.spawns), "1:3*a prog,x=y z,[host=n1,n2];2*b;(PORT=tag#0$)");
     pmi_spawned(b.pmi, 2, "kvs_1_9", NULL); /* an unknown request */
     assert_string_equal(str_cstr(&b.said[0]), "");
@@ -568,7 +571,7 @@ static void test_spawn(void **state)
 
 #define BLOCK "mcmd=spawn\nnprocs=1\nexecname=a\n"
 
-static void test_spawn_refused(void **state)
+static void test_invalid_spawn_is_refused(void **state)
 {
     static const char *const refused[] = {
         "mcmd=spawn\nendcmd\n",
@@ -592,7 +595,7 @@ static void test_spawn_refused(void **state)
 
         bench_init(&b);
         init_both(&b);
-        assert_int_equal(feed(&b, 0, refused[i]), 0);
+        assert_int_equal(feed_text(&b, 0, refused[i]), 0);
         assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=-1 status=spawn_refused\n");
         assert_string_equal(str_cstr(&b.spawns), "");
         bench_done(&b);
@@ -600,34 +603,35 @@ static void test_spawn_refused(void **state)
 }
 
 /* Unlimited arguments and commands are skipped, and there is one answer. */
-static void test_spawn_limits(void **state)
+static void test_size_of_a_spawn_is_limited(void **state)
 {
     struct bench b;
 
     bench_init(&b);
     init_both(&b);
-    assert_int_equal(feed(&b, 0, BLOCK), 0);
+    assert_int_equal(feed_text(&b, 0, BLOCK), 0);
     for (unsigned i = 0; i < 100000; i++)
-        assert_int_equal(feed(&b, 0, "arg1=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"), 0);
-    assert_int_equal(feed(&b, 0, "endcmd\n"), 0);
+        assert_int_equal(feed_text(&b, 0, "arg1=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "endcmd\n"), 0);
     assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=-1 status=spawn_refused\n");
     str_clear(&b.said[0]);
     for (unsigned i = 0; i < 3000; i++)
-        assert_int_equal(feed(&b, 0, BLOCK "totspawns=3000\nspawnssofar=1\nendcmd\n"), 0);
+        assert_int_equal(feed_text(&b, 0, BLOCK "totspawns=3000\nspawnssofar=1\nendcmd\n"), 0);
     assert_string_equal(str_cstr(&b.said[0]), "");
-    assert_int_equal(feed(&b, 0, BLOCK "totspawns=3000\nspawnssofar=3000\nendcmd\n"), 0);
+    assert_int_equal(feed_text(&b, 0, BLOCK "totspawns=3000\nspawnssofar=3000\nendcmd\n"), 0);
     assert_string_equal(str_cstr(&b.said[0]), "cmd=spawn_result rc=-1 status=spawn_refused\n");
     bench_done(&b);
 }
 
-static void test_two_spawn(void **state)
+static void test_pmi2_spawn_is_requested(void **state)
 {
     struct bench b;
 
     bench_init(&b);
     init_two(&b, 0);
     assert_int_equal(b.begun, 0); /* the other one has not come */
-    ask(&b, 0,
+    ask_pmi2(
+        &b, 0,
         "cmd=spawn;thrid=7;ncmds=2;preputcount=1;ppkey0=K;ppval0=a;;b;subcmd=x;maxprocs=2;argc=1;"
         "argv0=-v;infokeycount=0;subcmd=y;maxprocs=1;argc=0;infokeycount=1;infokey0=wdir;"
         "infoval0=/tmp;",
@@ -637,18 +641,18 @@ static void test_two_spawn(void **state)
     assert_string_equal(str_cstr(&b.said[0]),
                         "    55cmd=spawn-response;thrid=7;rc=14;errmsg=no CPUs;; none;");
     str_clear(&b.said[0]);
-    ask(&b, 0, "cmd=spawn;subcmd=x;maxprocs=1;", "");
+    ask_pmi2(&b, 0, "cmd=spawn;subcmd=x;maxprocs=1;", "");
     pmi_spawned(b.pmi, 2, "kvs_1_2", NULL);
     assert_string_equal(str_cstr(&b.said[0]),
                         "    46cmd=spawn-response;rc=0;jobid=kvs_1_2;nerrs=0;");
     str_clear(&b.said[0]);
-    ask(&b, 0, "cmd=spawn;subcmd=x;maxprocs=4000000;",
-        "cmd=spawn-response;rc=14;errmsg=4000000 processes, and 1048576 are the most;");
+    ask_pmi2(&b, 0, "cmd=spawn;subcmd=x;maxprocs=4000000;",
+             "cmd=spawn-response;rc=14;errmsg=4000000 processes, and 1048576 are the most;");
     bench_done(&b);
 }
 
 /* The data of a spawned step about its spawner. */
-static void test_spawned(void **state)
+static void test_spawned_step_knows_its_spawner(void **state)
 {
     static const uint32_t ranks[] = {2}, commands[] = {1, 1, 2};
     static const struct pmi_pair preput[] = {{"PORT", "tag#1$"}, {"bad\nkey", "x"}};
@@ -666,10 +670,10 @@ static void test_spawned(void **state)
     struct pmi_events events = {on_send, on_fence, on_abort, on_name, on_spawn, on_begun, &b};
 
     b.pmi = pmi_new(&options, &events);
-    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"), 0);
     assert_int_equal(b.begun, 1);
     str_clear(&b.said[0]);
-    assert_int_equal(feed(&b, 0, "cmd=get_appnum\ncmd=get kvsname=kvs_1_1 key=PORT\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=get_appnum\ncmd=get kvsname=kvs_1_1 key=PORT\n"), 0);
     assert_string_equal(str_cstr(&b.said[0]), "cmd=appnum rc=0 appnum=2\n"
                                               "cmd=get_result rc=0 msg=success value=tag#1$\n");
     assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL);
@@ -679,27 +683,36 @@ static void test_spawned(void **state)
     events.ctx = &b;
     b.pmi = pmi_new(&options, &events);
     assert_int_equal(pmi_ended(b.pmi, 0, false, NULL), -ERR_PROTOCOL); /* it has never come */
-    assert_int_equal(feed(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
+    assert_int_equal(feed_text(&b, 0, "cmd=init pmi_version=2 pmi_subversion=0\n"), 0);
     str_clear(&b.said[0]);
-    ask(&b, 0, "cmd=fullinit;pmirank=2;threaded=FALSE;",
-        "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=2;size=4;appnum=2;"
-        "spawner-jobid=kvs_1_0;debugged=FALSE;pmiverbose=FALSE;");
+    ask_pmi2(&b, 0, "cmd=fullinit;pmirank=2;threaded=FALSE;",
+             "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=2;size=4;appnum=2;"
+             "spawner-jobid=kvs_1_0;debugged=FALSE;pmiverbose=FALSE;");
     bench_done(&b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hostile_lines),  cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_put_limits),     cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_barrier_merges), cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_long_abort),     cmocka_unit_test(test_round_limit),
-        cmocka_unit_test(test_two_hostile),    cmocka_unit_test(test_two_answers),
-        cmocka_unit_test(test_two_waits),      cmocka_unit_test(test_both_kinds),
-        cmocka_unit_test(test_two_aborts),     cmocka_unit_test(test_ended),
-        cmocka_unit_test(test_spawn),          cmocka_unit_test(test_spawn_refused),
-        cmocka_unit_test(test_spawn_limits),   cmocka_unit_test(test_two_spawn),
-        cmocka_unit_test(test_spawned),
+        cmocka_unit_test(test_invalid_pmi1_lines_are_refused),
+        cmocka_unit_test(test_line_length_is_limited),
+        cmocka_unit_test(test_length_of_keys_and_values_is_limited),
+        cmocka_unit_test(test_pmi1_commands_are_answered),
+        cmocka_unit_test(test_barrier_merges_the_pairs_of_all_tasks),
+        cmocka_unit_test(test_abort_ends_the_step_with_its_exit_code),
+        cmocka_unit_test(test_long_abort_text_is_survived),
+        cmocka_unit_test(test_pairs_between_barriers_are_limited),
+        cmocka_unit_test(test_invalid_pmi2_commands_are_refused),
+        cmocka_unit_test(test_pmi2_commands_are_answered),
+        cmocka_unit_test(test_pmi2_attribute_lookup_waits),
+        cmocka_unit_test(test_pmi1_and_pmi2_tasks_share_a_barrier),
+        cmocka_unit_test(test_pmi2_abort_ends_the_step),
+        cmocka_unit_test(test_end_of_a_task_is_checked),
+        cmocka_unit_test(test_pmi1_spawn_is_requested),
+        cmocka_unit_test(test_invalid_spawn_is_refused),
+        cmocka_unit_test(test_size_of_a_spawn_is_limited),
+        cmocka_unit_test(test_pmi2_spawn_is_requested),
+        cmocka_unit_test(test_spawned_step_knows_its_spawner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

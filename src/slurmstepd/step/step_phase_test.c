@@ -10,7 +10,7 @@
 
 #include "slurmstepd/step/step.h"
 
-static bool reaches(enum step_phase from, enum step_phase to, unsigned seen)
+static bool can_reach(enum step_phase from, enum step_phase to, unsigned seen)
 {
     enum step_phase next;
 
@@ -18,7 +18,7 @@ static bool reaches(enum step_phase from, enum step_phase to, unsigned seen)
         return true;
     for (unsigned event = 0; event < STEP_EVENTS; event++)
         if (step_phase_next(from, event, &next) && !(seen >> next & 1) &&
-            reaches(next, to, seen | 1u << next))
+            can_reach(next, to, seen | 1u << next))
             return true;
     return false;
 }
@@ -26,24 +26,24 @@ static bool reaches(enum step_phase from, enum step_phase to, unsigned seen)
 static void every_phase_is_reached_and_leads_to_an_end(void **state)
 {
     for (unsigned phase = 0; phase < STEP_PHASES; phase++) {
-        assert_true(reaches(STEP_STARTING, phase, 1u << STEP_STARTING));
-        assert_true(reaches(phase, STEP_LEAVING, 1u << phase) ||
-                    reaches(phase, STEP_OVER, 1u << phase));
+        assert_true(can_reach(STEP_STARTING, phase, 1u << STEP_STARTING));
+        assert_true(can_reach(phase, STEP_LEAVING, 1u << phase) ||
+                    can_reach(phase, STEP_OVER, 1u << phase));
     }
 }
 
-static bool lives(const struct step *s)
+static bool is_alive(const struct step *s)
 {
     return !step_is_starting(s) && !step_has_ended(s);
 }
 
-static void a_step_that_runs_can_be_ordered_to_end_and_killed_at_any_time(void **state)
+static void running_step_can_be_ended_and_killed_at_any_time(void **state)
 {
     for (unsigned phase = 0; phase < STEP_PHASES; phase++) {
         struct step s = {.phase = phase};
         enum step_phase next;
 
-        if (!lives(&s))
+        if (!is_alive(&s))
             continue;
         assert_true(step_phase_next(phase, STEP_ON_KILLED, &next));
         assert_true(next == STEP_KILLING || next == STEP_REAPING);
@@ -53,7 +53,7 @@ static void a_step_that_runs_can_be_ordered_to_end_and_killed_at_any_time(void *
 }
 
 /* And no step that has ended, or was killed, runs again. */
-static void a_step_never_goes_back(void **state)
+static void step_never_returns_to_an_earlier_phase(void **state)
 {
     for (unsigned phase = 0; phase < STEP_PHASES; phase++)
         for (unsigned event = 0; event < STEP_EVENTS; event++) {
@@ -67,7 +67,7 @@ static void a_step_never_goes_back(void **state)
         }
 }
 
-static void what_drains_is_told_to_srun_once(void **state)
+static void draining_step_informs_srun_once(void **state)
 {
     struct step s = {.phase = STEP_DRAINING};
     enum step_phase next;
@@ -81,9 +81,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_phase_is_reached_and_leads_to_an_end),
-        cmocka_unit_test(a_step_that_runs_can_be_ordered_to_end_and_killed_at_any_time),
-        cmocka_unit_test(a_step_never_goes_back),
-        cmocka_unit_test(what_drains_is_told_to_srun_once),
+        cmocka_unit_test(running_step_can_be_ended_and_killed_at_any_time),
+        cmocka_unit_test(step_never_returns_to_an_earlier_phase),
+        cmocka_unit_test(draining_step_informs_srun_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "slurmstepd/step/tail.h"
 
-static void expect(const struct tail *t, const char *want)
+static void assert_tail(const struct tail *t, const char *want)
 {
     struct tail_piece pieces[2];
     _cleanup_str_ struct str text = STR_INIT;
@@ -23,21 +23,21 @@ static void expect(const struct tail *t, const char *want)
     assert_string_equal(str_cstr(&text), want);
 }
 
-static void test_nothing(void **state)
+static void test_empty_tail_has_no_text(void **state)
 {
     struct tail t = {0};
 
-    expect(&t, "");
+    assert_tail(&t, "");
     tail_add(&t, NULL, 0, 10);
     tail_add(&t, "abc", 3, 0);
-    expect(&t, "");
+    assert_tail(&t, "");
     assert_null(t.data);
     tail_done(&t);
 }
 
 /* If older bytes were dropped, the content begins with a complete line; without any line end it is
    everything. */
-static void test_pieces(void **state)
+static void test_last_bytes_of_pieces_are_kept(void **state)
 {
     static const struct {
         const char *add[5], *want;
@@ -58,13 +58,13 @@ static void test_pieces(void **state)
 
         for (size_t k = 0; k < 5 && cases[i].add[k]; k++)
             tail_add(&t, cases[i].add[k], strlen(cases[i].add[k]), 10);
-        expect(&t, cases[i].want);
+        assert_tail(&t, cases[i].want);
         tail_done(&t);
     }
 }
 
 /* Against a string that keeps everything. */
-static void test_model(void **state)
+static void test_tail_agrees_with_the_full_text(void **state)
 {
     enum { LIMIT = 5000 };
     struct tail t = {0};
@@ -96,9 +96,9 @@ static void test_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_empty_tail_has_no_text),
+        cmocka_unit_test(test_last_bytes_of_pieces_are_kept),
+        cmocka_unit_test(test_tail_agrees_with_the_full_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static int remove_home(void **state)
     return rmdir(dir); /* no lock, no new file */
 }
 
-static int change(const struct xauth_entry *entry, unsigned limit_sec, struct err *err)
+static int change_entry(const struct xauth_entry *entry, unsigned limit_sec, struct err *err)
 {
     struct step step = {.uid = geteuid(), .gid = getegid()};
     int rc = xauth_change(&step, path, entry, limit_sec, err);
@@ -112,7 +112,7 @@ static void assert_fails(const struct xauth_entry *entry, unsigned limit_sec, co
 {
     struct err err;
 
-    assert_int_equal(change(entry, limit_sec, &err), -ERR_LAUNCH);
+    assert_int_equal(change_entry(entry, limit_sec, &err), -ERR_LAUNCH);
     assert_non_null(strstr(err.text, why));
     assert_non_null(strstr(err.text, path));
 }
@@ -121,12 +121,12 @@ static void file_is_made_and_removed(void **state)
 {
     struct stat st;
 
-    assert_int_equal(change(&none, LONG, NULL), 0);
+    assert_int_equal(change_entry(&none, LONG, NULL), 0);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(change(&ours, LONG, NULL), 0);
+    assert_int_equal(change_entry(&ours, LONG, NULL), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
-    assert_int_equal(change(&none, LONG, NULL), 0); /* the last one */
+    assert_int_equal(change_entry(&none, LONG, NULL), 0); /* the last one */
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -136,7 +136,7 @@ static void locks_are_kept(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
-    assert_int_equal(change(&ours, LONG, NULL), 0);
+    assert_int_equal(change_entry(&ours, LONG, NULL), 0);
     assert_int_equal(path_write_file(made, "", 0, 0600, NULL), 0);
     assert_int_equal(path_write_file(linked, "", 0, 0600, NULL), 0);
     assert_fails(&none, 1, "it took longer than 1 seconds; is the home directory reachable, and");
@@ -144,7 +144,7 @@ static void locks_are_kept(void **state)
     assert_non_null(memmem(text.data, text.len, ours.cookie, 16));
     assert_int_equal(unlink(made), 0);
     assert_int_equal(access(linked, F_OK), 0); /* half of a lock */
-    assert_int_equal(change(&none, LONG, NULL), 0);
+    assert_int_equal(change_entry(&none, LONG, NULL), 0);
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -157,7 +157,7 @@ static void lock_of_a_killed_child_is_removed_by_the_next(void **state)
     hostnames_before_stop = 0;
     assert_int_equal(access(made, F_OK), 0);
     assert_int_equal(access(linked, F_OK), 0);
-    assert_int_equal(change(&ours, LONG, NULL), 0);
+    assert_int_equal(change_entry(&ours, LONG, NULL), 0);
     assert_int_equal(path_read_file(path, 1000, &text, NULL), 0);
     assert_non_null(memmem(text.data, text.len, ours.cookie, 16));
     assert_int_equal(access(made, F_OK), -1);
@@ -201,7 +201,7 @@ static void take_stale_lock(void)
     write_lock_of(getppid());
 }
 
-static void stale_lock_that_another_process_has_replaced_meanwhile_is_kept(void **state)
+static void lock_replaced_by_another_process_is_kept(void **state)
 {
     write_lock_of(PID_OF_NOBODY);
     on_hostname = take_stale_lock;
@@ -254,8 +254,8 @@ int main(void)
                                         remove_home),
         cmocka_unit_test_setup_teardown(lock_of_a_living_process_and_of_another_host_is_kept,
                                         make_home, remove_home),
-        cmocka_unit_test_setup_teardown(
-            stale_lock_that_another_process_has_replaced_meanwhile_is_kept, make_home, remove_home),
+        cmocka_unit_test_setup_teardown(lock_replaced_by_another_process_is_kept, make_home,
+                                        remove_home),
         cmocka_unit_test_setup_teardown(child_that_the_user_stops_is_ended, make_home, remove_home),
         cmocka_unit_test_setup_teardown(changes_that_fail_say_why, make_home, remove_home),
     };

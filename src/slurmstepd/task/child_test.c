@@ -221,7 +221,7 @@ static void ignore_signal(int signo)
 {
 }
 
-static void a_task_that_shares_memory_leaves_the_shepherd_as_it_was(void **state)
+static void task_that_shares_memory_leaves_the_step_daemon_unchanged(void **state)
 {
     static char *const argv[] = {"/bin/sh", "-c", "exit 3", NULL};
     struct sample s;
@@ -273,7 +273,7 @@ static void put_file(const char *dir, const char *name, const char *text, mode_t
     assert_int_equal(path_write_file(path, text, strlen(text), mode, NULL), 0);
 }
 
-static void the_first_program_of_path_that_can_run_is_run(void **state)
+static void first_executable_program_of_path_is_run(void **state)
 {
     char dir[] = "/tmp/child-test.XXXXXX", too_long[PATH_MAX + 2];
     static const struct {
@@ -330,8 +330,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_a_plain_task_shares_memory),
-        cmocka_unit_test(a_task_that_shares_memory_leaves_the_shepherd_as_it_was),
-        cmocka_unit_test(the_first_program_of_path_that_can_run_is_run),
+        cmocka_unit_test(task_that_shares_memory_leaves_the_step_daemon_unchanged),
+        cmocka_unit_test(first_executable_program_of_path_is_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

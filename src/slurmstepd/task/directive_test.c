@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "slurmstepd/task/hook.h"
 
-static void check(const char *text, size_t len, const char *env_want, const char *out_want,
-                  const char *complaints_want)
+static void check_directives(const char *text, size_t len, const char *env_want,
+                             const char *out_want, const char *complaints_want)
 {
     char *vars[] = {"A=1", "B=two words", "PATH=/bin"};
     struct envlist env = {0};
@@ -31,7 +31,7 @@ static void check(const char *text, size_t len, const char *env_want, const char
 
 #define SAME "A=1;B=two words;PATH=/bin;"
 
-static void test_vectors(void **state)
+static void test_prolog_directives_are_applied(void **state)
 {
     static const struct {
         const char *text, *env, *out, *complaints;
@@ -65,18 +65,19 @@ static void test_vectors(void **state)
     };
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
-        check(vectors[i].text, strlen(vectors[i].text), vectors[i].env, vectors[i].out,
-              vectors[i].complaints);
+        check_directives(vectors[i].text, strlen(vectors[i].text), vectors[i].env, vectors[i].out,
+                         vectors[i].complaints);
 }
 
-static void test_nul(void **state)
+static void test_nul_bytes_end_a_directive(void **state)
 {
     static const char binary[] = "\0\0x\nexport C=a\0b\nunset A\0\nel\0f\n";
 
-    check(binary, sizeof(binary) - 1, SAME, "", "cannot use `export C=a'\ncannot use `unset A'\n");
+    check_directives(binary, sizeof(binary) - 1, SAME, "",
+                     "cannot use `export C=a'\ncannot use `unset A'\n");
 }
 
-static void test_long_lines(void **state)
+static void test_length_of_directives_is_limited(void **state)
 {
     struct str text = STR_INIT, want = STR_INIT;
 
@@ -84,10 +85,10 @@ static void test_long_lines(void **state)
     for (size_t i = 2; i < DIRECTIVE_VALUE_MAX; i++)
         str_putc(&text, 'x');
     str_printf(&want, SAME "%s;", str_cstr(&text) + 7);
-    check(text.data, text.len, str_cstr(&want), "", "");
+    check_directives(text.data, text.len, str_cstr(&want), "", "");
     str_putc(&text, 'x');
-    check(text.data, text.len, SAME, "",
-          "cannot use `export C=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'\n");
+    check_directives(text.data, text.len, SAME, "",
+                     "cannot use `export C=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'\n");
     str_clear(&text);
     for (int i = 0; i < 100000; i++)
         str_puts(&text, "export\n");
@@ -103,9 +104,9 @@ static void test_long_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_nul),
-        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_prolog_directives_are_applied),
+        cmocka_unit_test(test_nul_bytes_end_a_directive),
+        cmocka_unit_test(test_length_of_directives_is_limited),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "base/step_id.h"
 #include "slurmstepd/task/plan.h"
 
-static void same(const char *got, const char *want)
+static void assert_same_text(const char *got, const char *want)
 {
     if (want)
         assert_string_equal(got, want);
@@ -18,7 +18,7 @@ static void same(const char *got, const char *want)
         assert_null(got);
 }
 
-static void test_batch_files(void **state)
+static void test_files_of_a_batch_script_are_planned(void **state)
 {
     static const struct {
         char *in, *out, *err;
@@ -85,14 +85,14 @@ static void test_batch_files(void **state)
         spec.open_append = vectors[i].append;
         assert_int_equal(plan_task(&step, &task, &plan, NULL), 0);
         for (int n = 0; n < 3; n++)
-            same(plan.path[n], vectors[i].paths[n]);
+            assert_same_text(plan.path[n], vectors[i].paths[n]);
         assert_int_equal(plan.truncate[1], vectors[i].truncate[0]);
         assert_int_equal(plan.truncate[2], vectors[i].truncate[1]);
         plan_done(&plan);
     }
 }
 
-static void test_step_files(void **state)
+static void test_files_of_a_step_are_planned(void **state)
 {
     static const struct {
         char *in, *out, *err, *mode;
@@ -130,7 +130,7 @@ static void test_step_files(void **state)
         launch.work_dir = "/w";
         assert_int_equal(plan_task(&step, &task, &plan, NULL), 0);
         for (int n = 0; n < 3; n++)
-            same(plan.path[n], vectors[i].paths[n]);
+            assert_same_text(plan.path[n], vectors[i].paths[n]);
         assert_int_equal(plan.truncate[1], vectors[i].truncate[0]);
         assert_int_equal(plan.truncate[2], vectors[i].truncate[1]);
         plan_done(&plan);
@@ -178,7 +178,7 @@ static void test_append_or_truncate(void **state)
     }
 }
 
-static void test_too_long_a_name(void **state)
+static void test_too_long_file_name_is_refused(void **state)
 {
     Pb__StepdStart start = PB__STEPD_START__INIT;
     Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
@@ -197,10 +197,10 @@ static void test_too_long_a_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_files),
-        cmocka_unit_test(test_step_files),
+        cmocka_unit_test(test_files_of_a_batch_script_are_planned),
+        cmocka_unit_test(test_files_of_a_step_are_planned),
         cmocka_unit_test(test_append_or_truncate),
-        cmocka_unit_test(test_too_long_a_name),
+        cmocka_unit_test(test_too_long_file_name_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static int reap_until_none(int signo)
     return reap_have_children() ? -1 : rounds;
 }
 
-static int family(void)
+static int kill_family(void)
 {
     int ends[2];
     char bytes[2];
@@ -69,7 +69,7 @@ static int family(void)
 }
 
 /* A chain of processes that fork and end: each kill leaves a newer one. */
-static int moving_target(void)
+static int kill_forking_chain(void)
 {
     reap_become_subreaper();
     if (fork() == 0) {
@@ -87,7 +87,7 @@ static int moving_target(void)
     return reap_have_children() ? 1 : 0;
 }
 
-static int stands(void *ctx, pid_t pid, pid_t parent)
+static int note_stopped(void *ctx, pid_t pid, pid_t parent)
 {
     struct proc p;
     unsigned *running = ctx;
@@ -99,7 +99,7 @@ static int stands(void *ctx, pid_t pid, pid_t parent)
 }
 
 /* A process that forks continuously, like a shell, is stopped with all of its children. */
-static int stopped_target(void)
+static int stop_forking_process(void)
 {
     unsigned running = 0;
     int ends[2];
@@ -119,7 +119,7 @@ static int stopped_target(void)
     if (read(ends[0], &byte, 1) != 1)
         return 3;
     reap_stop_all();
-    reap_each(stands, &running);
+    reap_each(note_stopped, &running);
     if (running || !reap_have_children())
         return 1;
     for (int i = 0; i < 100000 && reap_have_children(); i++) {
@@ -147,7 +147,7 @@ static bool reads_on(int fd)
 
 /* A task that leads a group, its children, and a process that has left the group for its own
  * session: all are stopped, and all are continued. */
-static int grouped_target(void)
+static int signal_group(void)
 {
     unsigned running = 0;
     int ends[3][2], rc = 0;
@@ -171,7 +171,7 @@ static int grouped_target(void)
         if (read(ends[i][0], &byte, 1) != 1)
             return 3;
     reap_stop_all();
-    reap_each(stands, &running);
+    reap_each(note_stopped, &running);
     if (running)
         rc = 1;
     reap_continue_all();
@@ -186,7 +186,7 @@ static int grouped_target(void)
 }
 
 /* A process whose parent has ended, like a daemon, is signalled, too. */
-static int orphan(void)
+static int signal_orphan(void)
 {
     int ends[2];
     char byte;
@@ -210,7 +210,7 @@ static int orphan(void)
     return waitpid(-1, NULL, 0) > 0 && !reap_have_children() ? 0 : 2;
 }
 
-static size_t count(const char *text, const char *word)
+static size_t count_word(const char *text, const char *word)
 {
     size_t n = 0;
 
@@ -220,7 +220,7 @@ static size_t count(const char *text, const char *word)
 }
 
 /* Five living and two dead processes: three of the living are reported. */
-static int descriptions(void)
+static int describe_processes(void)
 {
     _cleanup_str_ struct str text = STR_INIT;
     siginfo_t info;
@@ -239,7 +239,7 @@ static int descriptions(void)
             return 2;
     }
     reap_describe(&text);
-    if (count(str_cstr(&text), " state Z, ") != 2 || strstr(str_cstr(&text), "more"))
+    if (count_word(str_cstr(&text), " state Z, ") != 2 || strstr(str_cstr(&text), "more"))
         return 3;
     str_clear(&text);
     for (int i = 0; i < 5; i++)
@@ -247,48 +247,51 @@ static int descriptions(void)
             for (;;)
                 pause();
     reap_describe(&text);
-    if (count(str_cstr(&text), "pid ") != 3 || count(str_cstr(&text), "; ") != 3 ||
+    if (count_word(str_cstr(&text), "pid ") != 3 || count_word(str_cstr(&text), "; ") != 3 ||
         !strstr(str_cstr(&text), "; and 2 more") || strstr(str_cstr(&text), "state Z"))
         rc = 4;
     return reap_until_none(SIGKILL) > 0 ? rc : 5;
 }
 
-static void test_family(void **state)
+static void test_descendants_are_killed(void **state)
 {
-    test_run_apart(family);
+    test_run_apart(kill_family);
 }
 
-static void test_moving_target(void **state)
+static void test_forking_chain_is_killed(void **state)
 {
-    test_run_apart(moving_target);
+    test_run_apart(kill_forking_chain);
 }
 
-static void test_stopped_target(void **state)
+static void test_forking_process_is_stopped(void **state)
 {
-    test_run_apart(stopped_target);
+    test_run_apart(stop_forking_process);
 }
 
-static void test_grouped_target(void **state)
+static void test_group_and_escaped_session_are_signalled(void **state)
 {
-    test_run_apart(grouped_target);
+    test_run_apart(signal_group);
 }
 
-static void test_orphan(void **state)
+static void test_orphan_is_signalled(void **state)
 {
-    test_run_apart(orphan);
+    test_run_apart(signal_orphan);
 }
 
-static void test_descriptions(void **state)
+static void test_living_processes_are_described(void **state)
 {
-    test_run_apart(descriptions);
+    test_run_apart(describe_processes);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_family),         cmocka_unit_test(test_moving_target),
-        cmocka_unit_test(test_stopped_target), cmocka_unit_test(test_grouped_target),
-        cmocka_unit_test(test_orphan),         cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_descendants_are_killed),
+        cmocka_unit_test(test_forking_chain_is_killed),
+        cmocka_unit_test(test_forking_process_is_stopped),
+        cmocka_unit_test(test_group_and_escaped_session_are_signalled),
+        cmocka_unit_test(test_orphan_is_signalled),
+        cmocka_unit_test(test_living_processes_are_described),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void touch(const char *path)
+static void create_file(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
@@ -28,8 +28,8 @@ static void test_links_are_not_followed(void **state)
     assert_int_equal(chdir(top), 0);
     assert_int_equal(mkdir("mine", 0700) + mkdir("mine/a", 0700) + mkdir("mine/a/b", 0700), 0);
     assert_int_equal(mkdir("other", 0700), 0);
-    touch("other/kept");
-    touch("mine/a/b/file");
+    create_file("other/kept");
+    create_file("mine/a/b/file");
     assert_int_equal(symlink("../other", "mine/link") + symlink("/", "mine/a/root"), 0);
     wipe_tree("mine");
     assert_int_not_equal(access("mine", F_OK), 0);
@@ -43,17 +43,17 @@ static void test_links_are_not_followed(void **state)
 }
 
 /* Trees deeper than a single descent allows. */
-static void test_deep_trees_go_whole(void **state)
+static void test_deep_trees_are_removed(void **state)
 {
     char top[] = "/tmp/wipe.XXXXXX";
 
     assert_non_null(mkdtemp(top));
     assert_int_equal(chdir(top), 0);
     assert_int_equal(mkdir("job", 0700) + mkdir("other", 0700), 0);
-    touch("other/kept");
+    create_file("other/kept");
     assert_int_equal(chdir("job"), 0);
     for (int i = 0; i < 300; i++) {
-        touch("lifted.0"); /* as what is lifted is called there */
+        create_file("lifted.0"); /* as what is lifted is called there */
         assert_int_equal(mkdir("deep", 0700) + chdir("deep"), 0);
     }
     assert_int_equal(chdir(top) + symlink("../../../other", "job/deep/deep/link"), 0);
@@ -70,7 +70,7 @@ static void test_deep_trees_go_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_links_are_not_followed),
-                                       cmocka_unit_test(test_deep_trees_go_whole)};
+                                       cmocka_unit_test(test_deep_trees_are_removed)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

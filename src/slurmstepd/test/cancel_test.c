@@ -25,7 +25,7 @@
 static const char *programs;
 
 /* The order to end a step overtakes srun's launch. */
-static void test_cancelled_before_its_launch(void **state)
+static void test_step_cancelled_before_its_launch_never_runs(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
     struct bench b;
@@ -60,7 +60,7 @@ static void test_cancelled_before_its_launch(void **state)
 }
 
 /* Launches that wait for the prolog are answered at once, and never run. */
-static void test_cancelled_in_the_prolog(void **state)
+static void test_step_cancelled_in_the_prolog_never_runs(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1}, other = c, batch = {.job_id = 6};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, m2 = PB__LAUNCH_TASKS__INIT;
@@ -100,7 +100,7 @@ static void test_cancelled_in_the_prolog(void **state)
 }
 
 /* Its shepherd waits for an srun that does not answer. */
-static void test_cancelled_while_it_connects(void **state)
+static void test_step_cancelled_while_it_connects_never_runs(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -136,7 +136,7 @@ static void look_for(struct bench *b, uint32_t job_id, uint32_t step_id)
 }
 
 /* The controller asks for a step whose srun may have died before the launch. */
-static void test_looked_for(void **state)
+static void test_unlaunched_step_is_reported_ended(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 1, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, late = m;
@@ -198,7 +198,7 @@ static bool is_ordered(struct bench *b, void *ctx)
     return ((struct claimer *)ctx)->ordered;
 }
 
-static int claim(struct bench *b, uint32_t job_id)
+static int claim_job(struct bench *b, uint32_t job_id)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -225,7 +225,7 @@ static void delay_shepherds(struct bench *b)
 
 /* The order arrives before a new shepherd finds that an old one has the step: the old one is
    told. */
-static void test_order_reaches_who_has_claimed(void **state)
+static void test_order_reaches_the_daemon_that_claimed_the_step(void **state)
 {
     struct bench_cred c = {.job_id = 6};
     struct claimer old = {0};
@@ -238,7 +238,7 @@ static void test_order_reaches_who_has_claimed(void **state)
     delay_shepherds(&b);
     bench_start(&b);
     old.b = &b;
-    fd = claim(&b, 6);
+    fd = claim_job(&b, 6);
     watch = loop_fd_new(b.loop, fd, LOOP_READ, on_daemon, &old);
     bench_launch(&b, &c, "#!/bin/sh\necho >ran\n");
     assert_true(bench_wait_text(&b, "up", "up"));
@@ -260,11 +260,11 @@ static void test_order_reaches_who_has_claimed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cancelled_before_its_launch),
-        cmocka_unit_test(test_cancelled_in_the_prolog),
-        cmocka_unit_test(test_cancelled_while_it_connects),
-        cmocka_unit_test(test_looked_for),
-        cmocka_unit_test(test_order_reaches_who_has_claimed),
+        cmocka_unit_test(test_step_cancelled_before_its_launch_never_runs),
+        cmocka_unit_test(test_step_cancelled_in_the_prolog_never_runs),
+        cmocka_unit_test(test_step_cancelled_while_it_connects_never_runs),
+        cmocka_unit_test(test_unlaunched_step_is_reported_ended),
+        cmocka_unit_test(test_order_reaches_the_daemon_that_claimed_the_step),
     };
 
     if (argc < 2) {

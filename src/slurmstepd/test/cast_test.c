@@ -113,7 +113,7 @@ static void end_sender(struct sender *s, uint32_t job_id)
     fake_end(&s->b, &s->f, job_id);
 }
 
-static void test_what_credentials_are_good_for(void **state)
+static void test_credentials_are_checked_for_casts(void **state)
 {
     struct sender s;
     struct bench_cred c = for_files;
@@ -152,7 +152,7 @@ static void test_what_credentials_are_good_for(void **state)
     end_sender(&s, 0);
 }
 
-static void test_a_job_that_is_over(void **state)
+static void test_cast_to_an_ended_job_is_refused(void **state)
 {
     struct sender s;
 
@@ -164,7 +164,7 @@ static void test_a_job_that_is_over(void **state)
 }
 
 /* For example through another node of a tree. */
-static void test_asked_twice(void **state)
+static void test_repeated_request_reaches_the_same_receiver(void **state)
 {
     struct sender s;
     uint32_t port;
@@ -260,7 +260,7 @@ static void connect_to(struct sender *s)
 
 static Pb__CastNode self = PB__CAST_NODE__INIT;
 
-static void greet(struct sender *s, Pb__CastHello *m)
+static void send_hello(struct sender *s, Pb__CastHello *m)
 {
     self.node = (char *)BENCH_NODE;
     self.addr = (char *)"127.0.0.1";
@@ -283,7 +283,7 @@ static void send_piece(struct sender *s, uint64_t at, const char *data, size_t l
     rpc_session_send(s->session, RPC_CAST_DATA, &m.base);
 }
 
-static void sum(struct sender *s, uint64_t size, uint32_t crc)
+static void send_sum(struct sender *s, uint64_t size, uint32_t crc)
 {
     Pb__CastSum m = PB__CAST_SUM__INIT;
 
@@ -307,18 +307,18 @@ static void begin_fed(struct sender *s)
     begin_sender(s);
     assert_int_equal(request_receiver(s, &for_files), 0);
     connect_to(s);
-    greet(s, &m);
+    send_hello(s, &m);
     assert_true(s->ready && s->at == 0);
 }
 
-static void test_a_file(void **state)
+static void test_file_is_received_and_placed(void **state)
 {
     struct sender s;
 
     begin_fed(&s);
     send_verdict(&s, PB__CAST_VERDICT__CAST_COMMIT); /* too early */
     send_piece(&s, 0, TEXT, 4);
-    sum(&s, SIZE, crc32c(0, TEXT, SIZE));
+    send_sum(&s, SIZE, crc32c(0, TEXT, SIZE));
     send_piece(&s, 4, sent + 4, SIZE - 4);
     assert_true(bench_until(&s.b, is_whole, &s));
     assert_int_equal(s.phase, PB__CAST_PHASE__CAST_WHOLE);
@@ -333,10 +333,10 @@ static void test_a_file(void **state)
     end_sender(&s, 5);
 }
 
-static void place(struct sender *s)
+static void send_place(struct sender *s)
 {
     send_piece(s, 0, TEXT, SIZE);
-    sum(s, SIZE, crc32c(0, TEXT, SIZE));
+    send_sum(s, SIZE, crc32c(0, TEXT, SIZE));
     assert_true(bench_until(&s->b, is_whole, s));
     send_verdict(s, PB__CAST_VERDICT__CAST_COMMIT);
     assert_true(bench_until(&s->b, is_final, s));
@@ -347,7 +347,7 @@ static void place(struct sender *s)
 
 /* Another job of the user: the processes left by its shepherd are killed, and no others of the
    user. */
-static void test_a_shepherd_is_killed_meanwhile(void **state)
+static void test_killed_receiver_leaves_other_processes_alone(void **state)
 {
     struct bench_cred files = for_files, c = {.job_id = 6, .uid = NOBODY};
     Pb__CastHello m = PB__CAST_HELLO__INIT;
@@ -360,14 +360,14 @@ static void test_a_shepherd_is_killed_meanwhile(void **state)
     files.uid = NOBODY;
     assert_int_equal(request_receiver(&s, &files), 0);
     connect_to(&s);
-    greet(&s, &m);
+    send_hello(&s, &m);
     bench_launch(&s.b, &c, "#!/bin/sh\ncut -d' ' -f4 /proc/$$/stat >stepd\nexec sleep 1000\n");
     assert_true(bench_wait_text(&s.b, "stepd", "\n"));
     _cleanup_free_ char *text = bench_read(&s.b, "stepd");
     assert_int_equal(kill((pid_t)atoi(text), SIGKILL), 0);
     assert_string_equal(bench_batch_ended(&s.b, 6)->text, "slurmstepd was killed");
     assert_non_null(s.session);
-    place(&s);
+    send_place(&s);
     bench_terminate(&s.b, 6, 0, 0, NULL);
     assert_non_null(bench_job_gone(&s.b, 6));
     end_sender(&s, 5);
@@ -383,7 +383,7 @@ static void assert_sender_refused(struct sender *s, int code)
     end_sender(s, 5);
 }
 
-static void test_what_does_not_belong(void **state)
+static void test_unexpected_messages_are_refused(void **state)
 {
     Pb__CastData packed = PB__CAST_DATA__INIT;
     struct sender s;
@@ -399,11 +399,11 @@ static void test_what_does_not_belong(void **state)
     send_piece(&s, 0, TEXT TEXT, 2 * SIZE);
     assert_sender_refused(&s, ERR_PROTOCOL);
     begin_fed(&s); /* another length */
-    sum(&s, SIZE + 1, 0);
+    send_sum(&s, SIZE + 1, 0);
     assert_sender_refused(&s, ERR_PROTOCOL);
     begin_fed(&s); /* other bytes */
     send_piece(&s, 0, TEXT, SIZE);
-    sum(&s, SIZE, 1);
+    send_sum(&s, SIZE, 1);
     assert_sender_refused(&s, EIO);
     begin_fed(&s); /* data that cannot be decompressed, and data that would be too large */
     packed.data = (ProtobufCBinaryData){4, (uint8_t *)"\xff\xff\xff\xff"};
@@ -418,7 +418,7 @@ static void test_what_does_not_belong(void **state)
 }
 
 /* Refused greetings; the receiver waits for another sender. */
-static void test_greetings_that_are_refused(void **state)
+static void test_invalid_greetings_are_refused(void **state)
 {
     Pb__CastNode other = PB__CAST_NODE__INIT, below = PB__CAST_NODE__INIT, *list[] = {&below};
     struct sender s;
@@ -446,12 +446,12 @@ static void test_greetings_that_are_refused(void **state)
         if (i == 6)
             send_piece(&s, 0, TEXT, 1); /* before any greeting */
         else
-            greet(&s, &m);
+            send_hello(&s, &m);
         assert_true(bench_until(&s.b, is_closed, &s));
         assert_false(s.ready);
     }
     connect_to(&s);
-    greet(&s, &(Pb__CastHello)PB__CAST_HELLO__INIT);
+    send_hello(&s, &(Pb__CastHello)PB__CAST_HELLO__INIT);
     assert_true(s.ready);
     send_verdict(&s, PB__CAST_VERDICT__CAST_OVER);
     assert_true(bench_until(&s.b, is_over, &s));
@@ -459,7 +459,7 @@ static void test_greetings_that_are_refused(void **state)
 }
 
 /* CORE-228: the receiver continues at its position with another sender; the first one is told. */
-static void test_another_sender(void **state)
+static void test_another_sender_continues_the_file(void **state)
 {
     Pb__CastHello m = PB__CAST_HELLO__INIT;
     struct rpc_session *first;
@@ -470,11 +470,11 @@ static void test_another_sender(void **state)
     first = take_ptr(s.session);
     do { /* until that has come */
         connect_to(&s);
-        greet(&s, &m);
+        send_hello(&s, &m);
     } while (s.at < 4 && (rpc_session_free(s.session), true));
     assert_int_equal(s.at, 4);
     send_piece(&s, 4, sent + 4, SIZE - 4);
-    sum(&s, SIZE, crc32c(0, TEXT, SIZE));
+    send_sum(&s, SIZE, crc32c(0, TEXT, SIZE));
     assert_true(bench_until(&s.b, is_whole, &s));
     assert_true(s.deposed);
     (void)first; /* freed with its close */
@@ -485,7 +485,7 @@ static void test_another_sender(void **state)
 }
 
 /* No sender connects, or the node that started the transfer is lost. */
-static void test_left_alone(void **state)
+static void test_abandoned_receiver_ends(void **state)
 {
     Pb__CastHello m = PB__CAST_HELLO__INIT;
     struct sender s;
@@ -500,7 +500,7 @@ static void test_left_alone(void **state)
     assert_int_equal(request_receiver(&s, &for_files), 0);
     connect_to(&s);
     m.has_root = m.root = true;
-    greet(&s, &m);
+    send_hello(&s, &m);
     send_piece(&s, 0, TEXT, 4);
     rpc_session_free(take_ptr(s.session));
     assert_true(bench_until(&s.b, is_over, &s));
@@ -509,7 +509,7 @@ static void test_left_alone(void **state)
     s.timeout_ms = 200;
     assert_int_equal(request_receiver(&s, &for_files), 0);
     connect_to(&s);
-    greet(&s, &(Pb__CastHello)PB__CAST_HELLO__INIT); /* and not a word more */
+    send_hello(&s, &(Pb__CastHello)PB__CAST_HELLO__INIT); /* and not a word more */
     assert_true(bench_until(&s.b, is_over, &s));
     end_sender(&s, 5);
 }
@@ -517,15 +517,15 @@ static void test_left_alone(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_credentials_are_good_for),
-        cmocka_unit_test(test_a_job_that_is_over),
-        cmocka_unit_test(test_asked_twice),
-        cmocka_unit_test(test_a_file),
-        cmocka_unit_test(test_a_shepherd_is_killed_meanwhile),
-        cmocka_unit_test(test_what_does_not_belong),
-        cmocka_unit_test(test_greetings_that_are_refused),
-        cmocka_unit_test(test_another_sender),
-        cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_credentials_are_checked_for_casts),
+        cmocka_unit_test(test_cast_to_an_ended_job_is_refused),
+        cmocka_unit_test(test_repeated_request_reaches_the_same_receiver),
+        cmocka_unit_test(test_file_is_received_and_placed),
+        cmocka_unit_test(test_killed_receiver_leaves_other_processes_alone),
+        cmocka_unit_test(test_unexpected_messages_are_refused),
+        cmocka_unit_test(test_invalid_greetings_are_refused),
+        cmocka_unit_test(test_another_sender_continues_the_file),
+        cmocka_unit_test(test_abandoned_receiver_ends),
     };
 
     if (argc < 2) {

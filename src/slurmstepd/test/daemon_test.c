@@ -46,7 +46,7 @@ static void end_bench(struct bench *b)
     bench_done(b);
 }
 
-static void test_registers(void **state)
+static void test_daemon_registers_its_node(void **state)
 {
     struct bench b;
 
@@ -66,7 +66,7 @@ static bool registered_again(struct bench *b, void *ctx)
 }
 
 /* Found when the configuration is read again: here, another file system is to be measured. */
-static void test_changed_hardware_is_told_at_once(void **state)
+static void test_changed_hardware_is_reported_at_once(void **state)
 {
     struct statvfs st;
     struct bench b;
@@ -103,7 +103,7 @@ static void test_incarnation_is_kept(void **state)
     end_bench(&b);
 }
 
-static void test_refused_credentials(void **state)
+static void test_invalid_credentials_are_refused(void **state)
 {
     static const struct {
         struct bench_cred cred;
@@ -126,7 +126,7 @@ static void test_refused_credentials(void **state)
     end_bench(&b);
 }
 
-static void test_altered_credential(void **state)
+static void test_altered_credential_is_refused(void **state)
 {
     struct bench_cred c = {.job_id = 7, .step_id = STEP_ID_BATCH};
     struct bench b;
@@ -156,7 +156,7 @@ static void test_altered_credential(void **state)
     end_bench(&b);
 }
 
-static void test_batch_job(void **state)
+static void test_batch_job_runs_and_reports_its_end(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     const Pb__BatchEnded *m;
@@ -185,7 +185,7 @@ static void test_batch_job(void **state)
 
 #define NOBODY 65534
 
-static void test_as_another_user(void **state)
+static void test_job_runs_as_its_user(void **state)
 {
     struct bench_cred c = {.job_id = 42, .uid = NOBODY};
     struct bench b;
@@ -214,7 +214,7 @@ static void test_as_another_user(void **state)
     end_bench(&b);
 }
 
-static void test_only_three_descriptors(void **state)
+static void test_script_has_three_descriptors_only(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -317,7 +317,7 @@ static pid_t hold_shepherd(struct bench *b)
 }
 
 /* A starting daemon finds it, however many came before and got no answer. */
-static void test_daemons_come_to_a_stopped_shepherd(void **state)
+static void test_daemon_finds_a_stopped_step_daemon(void **state)
 {
     struct bench b;
     pid_t shepherd = hold_shepherd(&b);
@@ -335,7 +335,7 @@ static void test_daemons_come_to_a_stopped_shepherd(void **state)
 }
 
 /* An unreachable shepherd does not block a daemon: it is considered lost. */
-static void test_no_way_to_a_shepherd(void **state)
+static void test_unreachable_step_daemon_is_considered_lost(void **state)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct bench b;
@@ -397,7 +397,7 @@ static void test_events_are_kept_until_acknowledged(void **state)
     end_bench(&b);
 }
 
-static void test_time_limit(void **state)
+static void test_job_ends_at_its_time_limit(void **state)
 {
     struct bench_cred c = {.job_id = 42, .nodes = 2};
     struct bench b;
@@ -480,7 +480,7 @@ static void order_end(struct bench *b, uint32_t job_id, bool is_old)
     bench_order(b, &order);
 }
 
-static void an_epilog_hears_what_the_controller_tells_of_its_attempt(void **state)
+static void epilog_gets_the_attempt_details_of_the_controller(void **state)
 {
     _cleanup_free_ char *text = NULL;
     struct bench b;
@@ -516,7 +516,7 @@ static void test_failing_prolog_drains(void **state)
     end_bench(&b);
 }
 
-static void test_killed_shepherd(void **state)
+static void test_killed_step_daemon_ends_its_job(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -543,7 +543,7 @@ static void test_killed_shepherd(void **state)
     end_bench(&b);
 }
 
-static void test_output_that_cannot_be_written(void **state)
+static void test_unwritable_output_fails_the_launch(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     const Pb__Launched *m;
@@ -583,7 +583,7 @@ static void test_descendants_end_with_the_job(void **state)
     end_bench(&b);
 }
 
-static void test_signal(void **state)
+static void test_signal_reaches_the_job(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -704,7 +704,7 @@ static unsigned count_lines(const char *text, const char *line)
 }
 
 /* RELIABILITY B1 in small. */
-static void test_random_kills(void **state)
+static void test_random_kills_lose_no_job(void **state)
 {
     struct ledger l = {0};
     unsigned ended[CRASH_JOBS + 1] = {0};
@@ -748,30 +748,30 @@ static void test_random_kills(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_changed_hardware_is_told_at_once),
+        cmocka_unit_test(test_daemon_registers_its_node),
+        cmocka_unit_test(test_changed_hardware_is_reported_at_once),
         cmocka_unit_test(test_incarnation_is_kept),
-        cmocka_unit_test(test_refused_credentials),
-        cmocka_unit_test(test_altered_credential),
-        cmocka_unit_test(test_batch_job),
-        cmocka_unit_test(test_as_another_user),
-        cmocka_unit_test(test_only_three_descriptors),
+        cmocka_unit_test(test_invalid_credentials_are_refused),
+        cmocka_unit_test(test_altered_credential_is_refused),
+        cmocka_unit_test(test_batch_job_runs_and_reports_its_end),
+        cmocka_unit_test(test_job_runs_as_its_user),
+        cmocka_unit_test(test_script_has_three_descriptors_only),
         cmocka_unit_test(test_repeated_order_starts_once),
         cmocka_unit_test(test_end_while_the_daemon_is_away),
-        cmocka_unit_test(test_daemons_come_to_a_stopped_shepherd),
-        cmocka_unit_test(test_no_way_to_a_shepherd),
+        cmocka_unit_test(test_daemon_finds_a_stopped_step_daemon),
+        cmocka_unit_test(test_unreachable_step_daemon_is_considered_lost),
         cmocka_unit_test(test_clean_start_ends_jobs),
         cmocka_unit_test(test_events_are_kept_until_acknowledged),
-        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_job_ends_at_its_time_limit),
         cmocka_unit_test(test_terminate_unknown_job_runs_epilog_once),
-        cmocka_unit_test(an_epilog_hears_what_the_controller_tells_of_its_attempt),
+        cmocka_unit_test(epilog_gets_the_attempt_details_of_the_controller),
         cmocka_unit_test(test_failing_prolog_drains),
-        cmocka_unit_test(test_killed_shepherd),
-        cmocka_unit_test(test_output_that_cannot_be_written),
+        cmocka_unit_test(test_killed_step_daemon_ends_its_job),
+        cmocka_unit_test(test_unwritable_output_fails_the_launch),
         cmocka_unit_test(test_descendants_end_with_the_job),
-        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_signal_reaches_the_job),
         cmocka_unit_test(test_signals_without_end),
-        cmocka_unit_test(test_random_kills),
+        cmocka_unit_test(test_random_kills_lose_no_job),
     };
 
     if (argc < 2) {

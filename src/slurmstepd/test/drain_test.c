@@ -47,7 +47,7 @@ static int count_much_here(void)
     return room + 700000;
 }
 
-static void test_what_is_stuck(void **state)
+static void test_stuck_output_is_detected(void **state)
 {
     static const struct {
         size_t left;
@@ -151,8 +151,8 @@ static void launch_by(struct bench *b, struct fake *f, struct shepherd *s, uint3
     free(launch.signature.data);
 }
 
-static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
-                   const char *std_out, const char *script)
+static void launch_step(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                        const char *std_out, const char *script)
 {
     launch_by(b, f, s, drain_sec, std_out, script, false);
 }
@@ -165,7 +165,7 @@ static void run_and(struct bench *b, struct fake *f, struct shepherd *s, uint32_
         mem_printf("echo up >&2; read x; head -c %d /dev/zero; %s", much, then);
     Pb__IoData data = PB__IO_DATA__INIT;
 
-    launch(b, f, s, drain_sec, std_out, script);
+    launch_step(b, f, s, drain_sec, std_out, script);
     assert_true(bench_until(b, fake_has_errors, f));
     rpc_session_pause(f->session, true);
     data.task = 0;
@@ -208,7 +208,7 @@ static void end_srun(struct bench *b, struct fake *f, struct shepherd *s)
     bench_done(b);
 }
 
-static void test_nobody_reads(void **state)
+static void test_unread_output_is_dropped_after_a_time(void **state)
 {
     struct shepherd s;
     struct bench b;
@@ -225,7 +225,7 @@ static void test_nobody_reads(void **state)
     end_srun(&b, &f, &s);
 }
 
-static void test_late_reader(void **state)
+static void test_late_reader_gets_all_output(void **state)
 {
     struct shepherd s;
     struct bench b;
@@ -249,7 +249,7 @@ static bool is_let_go(struct bench *b, void *ctx)
 
 /* The job is ended by order while its srun is stopped: the node does not wait for the srun, which
  * gets the output when it continues. */
-static void test_ended_by_order(void **state)
+static void test_order_ends_a_draining_step(void **state)
 {
     struct shepherd s;
     struct bench b;
@@ -270,7 +270,7 @@ static void test_ended_by_order(void **state)
 }
 
 /* A file has everything, whatever srun does. */
-static void test_file(void **state)
+static void test_file_gets_all_output_without_srun(void **state)
 {
     struct shepherd s;
     struct bench b;
@@ -299,7 +299,7 @@ static bool has_child(struct bench *b, void *ctx)
 
 /* The order to end arrives before the shepherd has checked its task, which already runs and has
  * children. They hold a pipe, whose end of file shows their end. */
-static void test_ended_while_it_starts(void **state)
+static void test_step_ended_while_it_starts_leaves_no_process(void **state)
 {
     struct shepherd s;
     struct bench b;
@@ -310,7 +310,7 @@ static void test_ended_while_it_starts(void **state)
     begin_srun(&b, &f);
     path = mem_printf("%s/pipe", b.dir);
     assert_int_equal(mkfifo(path, 0600), 0);
-    launch(&b, &f, &s, 0, "pipe", "sleep 1000 & echo up >up; wait");
+    launch_step(&b, &f, &s, 0, "pipe", "sleep 1000 & echo up >up; wait");
     assert_true(bench_until(&b, has_child, &s)); /* it waits for a reader of the pipe */
     assert_int_equal(kill(s.pid, SIGSTOP), 0);
     order_end(&s);
@@ -328,7 +328,7 @@ static void test_ended_while_it_starts(void **state)
 
 /* The next daemon has found no claim, and the step is cancelled there: a late shepherd runs
    nothing. */
-static void test_daemon_gone_before_the_claim(void **state)
+static void test_late_step_without_a_daemon_runs_nothing(void **state)
 {
     struct shepherd s;
     struct bench b;
@@ -361,7 +361,7 @@ static void claim_step(struct bench *b, struct step *step, int *daemon_fd)
 
 /* The daemon goes between the check and the claim: the claim is withdrawn, unless the next daemon
  * has found it. */
-static void test_daemon_gone_at_the_claim(void **state)
+static void test_claim_is_withdrawn_if_the_daemon_has_ended(void **state)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct step step;
@@ -393,14 +393,14 @@ static void test_daemon_gone_at_the_claim(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_stuck),
-        cmocka_unit_test(test_nobody_reads),
-        cmocka_unit_test(test_late_reader),
-        cmocka_unit_test(test_ended_by_order),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_ended_while_it_starts),
-        cmocka_unit_test(test_daemon_gone_before_the_claim),
-        cmocka_unit_test(test_daemon_gone_at_the_claim),
+        cmocka_unit_test(test_stuck_output_is_detected),
+        cmocka_unit_test(test_unread_output_is_dropped_after_a_time),
+        cmocka_unit_test(test_late_reader_gets_all_output),
+        cmocka_unit_test(test_order_ends_a_draining_step),
+        cmocka_unit_test(test_file_gets_all_output_without_srun),
+        cmocka_unit_test(test_step_ended_while_it_starts_leaves_no_process),
+        cmocka_unit_test(test_late_step_without_a_daemon_runs_nothing),
+        cmocka_unit_test(test_claim_is_withdrawn_if_the_daemon_has_ended),
     };
     int failed;
 

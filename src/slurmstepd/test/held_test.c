@@ -115,7 +115,7 @@ static void await_state(pid_t pid, char state)
     while (p.state != state);
 }
 
-static int zombie(pid_t child)
+static int become_zombie(pid_t child)
 {
     if (held_is_over())
         return 1;
@@ -129,12 +129,12 @@ static int zombie(pid_t child)
 
 static unsigned told_count;
 
-static void told(void *ctx, pid_t holder, pid_t held)
+static void note_holder(void *ctx, pid_t holder, pid_t held)
 {
     told_count += held == *(pid_t *)ctx && holder > 0;
 }
 
-static int stopped(pid_t child)
+static int stop_at_exit(pid_t child)
 {
     int status;
 
@@ -142,9 +142,9 @@ static int stopped(pid_t child)
     await_state(child, 't');
     if (held_is_over())
         return 1;
-    if (held_end_tracers(getuid() + 1, told, &child) || told_count)
+    if (held_end_tracers(getuid() + 1, note_holder, &child) || told_count)
         return 2; /* the tracer of another process */
-    if (held_end_tracers(getuid(), told, &child) != 1 || told_count != 1)
+    if (held_end_tracers(getuid(), note_holder, &child) != 1 || told_count != 1)
         return 3;
     if (waitpid(child, &status, 0) != child || status != SIGKILL)
         return 4;
@@ -152,7 +152,7 @@ static int stopped(pid_t child)
 }
 
 /* A process that we can still reap is not over. */
-static int waiting(pid_t child)
+static int wait_unreaped(pid_t child)
 {
     siginfo_t info;
 
@@ -165,23 +165,23 @@ static int waiting(pid_t child)
     return held_is_over() ? 0 : 3;
 }
 
-static void test_zombie(void **state)
+static void test_held_zombie_is_found(void **state)
 {
-    run_held(zombie, 0);
+    run_held(become_zombie, 0);
 }
 
-static void test_stopped(void **state)
+static void test_held_stopped_process_is_found(void **state)
 {
-    run_held(stopped, PTRACE_O_TRACEEXIT);
+    run_held(stop_at_exit, PTRACE_O_TRACEEXIT);
 }
 
-static void test_waiting(void **state)
+static void test_waiting_process_is_not_held(void **state)
 {
     struct reaper r;
     pid_t child;
     int status;
 
-    start_reaper(&r, waiting);
+    start_reaper(&r, wait_unreaped);
     read_number(r.said[0], &child);
     assert_int_equal(write(r.go[1], &child, sizeof(child)), sizeof(child));
     assert_int_equal(waitpid(r.pid, &status, 0), r.pid);
@@ -220,12 +220,12 @@ static void hold_job(long options)
     bench_done(&b);
 }
 
-static void test_job_of_a_zombie(void **state)
+static void test_job_with_a_held_zombie_ends(void **state)
 {
     hold_job(0);
 }
 
-static void test_job_of_a_stopped(void **state)
+static void test_job_with_a_held_stopped_process_ends(void **state)
 {
     hold_job(PTRACE_O_TRACEEXIT);
 }
@@ -233,9 +233,11 @@ static void test_job_of_a_stopped(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zombie),           cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_waiting),          cmocka_unit_test(test_job_of_a_zombie),
-        cmocka_unit_test(test_job_of_a_stopped),
+        cmocka_unit_test(test_held_zombie_is_found),
+        cmocka_unit_test(test_held_stopped_process_is_found),
+        cmocka_unit_test(test_waiting_process_is_not_held),
+        cmocka_unit_test(test_job_with_a_held_zombie_ends),
+        cmocka_unit_test(test_job_with_a_held_stopped_process_ends),
     };
 
     if (argc < 2)

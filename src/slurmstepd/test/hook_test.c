@@ -48,7 +48,7 @@ static void assert_file(struct bench *b, const char *name, const char *want)
 }
 
 /* A prolog that fails: its task does not run, the step ends with its code, the epilog is run. */
-static void test_prologs_that_fail(void **state)
+static void test_failing_prolog_fails_the_task(void **state)
 {
     static const struct {
         const char *prolog, *own; /* the site's, and the user's */
@@ -87,7 +87,7 @@ static void test_prologs_that_fail(void **state)
     }
 }
 
-static void test_directives(void **state)
+static void test_prolog_directives_change_the_environment(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -122,7 +122,7 @@ static void test_directives(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_flood(void **state)
+static void test_much_prolog_output_is_survived(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -139,7 +139,7 @@ static void test_flood(void **state)
 
 /* The user's epilog first, then the site's; into the task's output, with its environment; failures
  * of both are reported. */
-static void test_epilogs(void **state)
+static void test_user_epilog_precedes_the_site_epilog(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -175,7 +175,7 @@ static void test_epilogs(void **state)
 }
 
 /* The epilog's own limits stay those of the daemon. */
-static void epilogs_are_told_the_limits_of_their_task(void **state)
+static void epilogs_get_the_limits_of_their_task(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -201,7 +201,7 @@ static void epilogs_are_told_the_limits_of_their_task(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_epilog_that_can_not_be_run(void **state)
+static void test_epilog_that_cannot_run_is_reported(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -221,7 +221,7 @@ static void test_epilog_that_can_not_be_run(void **state)
 }
 
 /* The user's epilog has a few seconds; the site's has no limit. */
-static void test_epilog_that_hangs(void **state)
+static void test_hanging_epilog_is_killed(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -239,7 +239,7 @@ static void test_epilog_that_hangs(void **state)
 }
 
 /* A hanging epilog does not prevent the end of a job. */
-static void test_cancel(void **state)
+static void test_hanging_epilog_does_not_prevent_the_end(void **state)
 {
     static const char *const hang = "trap '' TERM\necho >hangs\nwhile :; do sleep 0.05; done\n";
 
@@ -260,7 +260,7 @@ static void test_cancel(void **state)
 }
 
 /* A batch script is a task as well, and has no srun to ask for programs of its own. */
-static void test_batch(void **state)
+static void test_batch_script_has_site_prolog_and_epilog(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -276,7 +276,7 @@ static void test_batch(void **state)
 
 #define NOBODY 65534
 
-static void test_as_the_user(void **state)
+static void test_hooks_run_as_the_user(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1, .uid = NOBODY};
     static const char *const show =
@@ -299,16 +299,16 @@ static void test_as_the_user(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prologs_that_fail),
-        cmocka_unit_test(test_directives),
-        cmocka_unit_test(test_flood),
-        cmocka_unit_test(test_epilogs),
-        cmocka_unit_test(epilogs_are_told_the_limits_of_their_task),
-        cmocka_unit_test(test_epilog_that_can_not_be_run),
-        cmocka_unit_test(test_epilog_that_hangs),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_as_the_user),
+        cmocka_unit_test(test_failing_prolog_fails_the_task),
+        cmocka_unit_test(test_prolog_directives_change_the_environment),
+        cmocka_unit_test(test_much_prolog_output_is_survived),
+        cmocka_unit_test(test_user_epilog_precedes_the_site_epilog),
+        cmocka_unit_test(epilogs_get_the_limits_of_their_task),
+        cmocka_unit_test(test_epilog_that_cannot_run_is_reported),
+        cmocka_unit_test(test_hanging_epilog_is_killed),
+        cmocka_unit_test(test_hanging_epilog_does_not_prevent_the_end),
+        cmocka_unit_test(test_batch_script_has_site_prolog_and_epilog),
+        cmocka_unit_test(test_hooks_run_as_the_user),
     };
 
     if (argc < 2) {

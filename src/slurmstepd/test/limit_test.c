@@ -42,7 +42,7 @@ static void order_end(struct bench *b, uint32_t job_id)
     bench_terminate(b, job_id, 0, 30, "TIME LIMIT");
 }
 
-static void limit_is_said_once_by_steps(void **state)
+static void step_reports_the_time_limit_once(void **state)
 {
     static const struct {
         const char *script;
@@ -117,7 +117,7 @@ static bool has_message(struct bench *b, void *ctx)
 }
 
 /* The order overtakes the opening of the script's output, which waits for a reader. */
-static void limit_is_said_by_a_script_that_starts(void **state)
+static void starting_script_reports_the_time_limit(void **state)
 {
     struct bench_cred c = {.job_id = 42, .nodes = 2};
     struct reader r = {.text = STR_INIT};
@@ -147,8 +147,8 @@ static void limit_is_said_by_a_script_that_starts(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limit_is_said_once_by_steps),
-        cmocka_unit_test(limit_is_said_by_a_script_that_starts),
+        cmocka_unit_test(step_reports_the_time_limit_once),
+        cmocka_unit_test(starting_script_reports_the_time_limit),
     };
 
     if (argc < 2) {

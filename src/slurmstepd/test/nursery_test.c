@@ -55,7 +55,7 @@ static int find_named_child(void *ctx, pid_t pid)
 
 /* Returns slurmd's only child with that name; 0: none, or several: a process just forked by a
  * nursery has its name for a moment. */
-static pid_t child_of(const struct bench *b, const char *name)
+static pid_t find_child(const struct bench *b, const char *name)
 {
     struct search s = {.parent = b->slurmd, .name = name};
 
@@ -72,11 +72,11 @@ static bool is_alone(struct bench *b, void *ctx)
 {
     struct wanted *w = ctx;
 
-    w->found = child_of(b, w->name);
+    w->found = find_child(b, w->name);
     return w->found > 0;
 }
 
-static pid_t await(struct bench *b, const char *name)
+static pid_t await_child(struct bench *b, const char *name)
 {
     struct wanted w = {.name = name};
 
@@ -85,9 +85,9 @@ static pid_t await(struct bench *b, const char *name)
 }
 
 /* It is ready when it is called so. */
-static pid_t nursery_of(struct bench *b)
+static pid_t await_nursery(struct bench *b)
 {
-    return await(b, NURSERY);
+    return await_child(b, NURSERY);
 }
 
 static bool has_gone(struct bench *b, void *ctx)
@@ -127,7 +127,7 @@ static void run_one_job(struct bench *b, uint32_t job_id)
 }
 
 /* Like a process started for the step: its parent, session, names and descriptors. */
-static void test_a_shepherd_is_a_process_as_any_other(void **state)
+static void test_forked_step_daemon_is_an_ordinary_process(void **state)
 {
     _cleanup_str_ struct str line = STR_INIT;
     struct bench b;
@@ -136,11 +136,11 @@ static void test_a_shepherd_is_a_process_as_any_other(void **state)
     pid_t shepherd;
 
     start_slurmd(&b);
-    assert_int_equal(child_of(&b, NURSERY), 0); /* not needed yet */
+    assert_int_equal(find_child(&b, NURSERY), 0); /* not needed yet */
     run_one_job(&b, 1);
-    assert_true(nursery_of(&b) > 0);
+    assert_true(await_nursery(&b) > 0);
     launch_waiting_job(&b, 42); /* from there */
-    shepherd = await(&b, "slurmstepd");
+    shepherd = await_child(&b, "slurmstepd");
     assert_int_equal(proc_read(shepherd, &p), 0);
     assert_int_equal(p.session, shepherd);
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)shepherd);
@@ -151,33 +151,33 @@ static void test_a_shepherd_is_a_process_as_any_other(void **state)
     bench_done(&b);
 }
 
-static void test_one_that_was_killed_is_replaced(void **state)
+static void test_killed_fork_server_is_replaced(void **state)
 {
     struct bench b;
     pid_t first, shepherd;
 
     start_slurmd(&b);
     launch_waiting_job(&b, 1);
-    first = nursery_of(&b);
-    shepherd = await(&b, "slurmstepd");
+    first = await_nursery(&b);
+    shepherd = await_child(&b, "slurmstepd");
     assert_int_equal(kill(first, SIGKILL), 0);
     assert_true(bench_until(&b, has_gone, &first));
     run_one_job(&b, 2);
-    assert_int_not_equal(nursery_of(&b), first);
+    assert_int_not_equal(await_nursery(&b), first);
     assert_int_equal(kill(shepherd, 0), 0);
     finish_job(&b, 1);
     bench_done(&b);
 }
 
-static void test_it_ends_with_the_daemon_and_steps_do_not(void **state)
+static void test_fork_server_ends_with_the_daemon_and_steps_continue(void **state)
 {
     struct bench b;
     pid_t nursery, shepherd;
 
     start_slurmd(&b);
     launch_waiting_job(&b, 1);
-    nursery = nursery_of(&b);
-    shepherd = await(&b, "slurmstepd");
+    nursery = await_nursery(&b);
+    shepherd = await_child(&b, "slurmstepd");
     bench_kill(&b, SIGKILL);
     assert_true(bench_until(&b, has_gone, &nursery));
     assert_int_equal(kill(shepherd, 0), 0);
@@ -189,7 +189,7 @@ static void test_it_ends_with_the_daemon_and_steps_do_not(void **state)
 }
 
 /* As a package update does: a new file replaces the old one. */
-static void test_a_new_program_runs_from_the_next_step_on(void **state)
+static void test_new_program_runs_from_the_next_step_on(void **state)
 {
     _cleanup_str_ struct str text = STR_INIT;
     _cleanup_free_ char *path = NULL, *fresh = NULL;
@@ -198,7 +198,7 @@ static void test_a_new_program_runs_from_the_next_step_on(void **state)
 
     start_slurmd(&b);
     run_one_job(&b, 1);
-    first = nursery_of(&b);
+    first = await_nursery(&b);
     path = mem_printf("%s/slurmstepd", b.dir);
     fresh = mem_printf("%s/slurmstepd.new", b.dir);
     assert_int_equal(path_read_file(path, 256u << 20, &text, NULL), 0);
@@ -206,22 +206,22 @@ static void test_a_new_program_runs_from_the_next_step_on(void **state)
     assert_int_equal(rename(fresh, path), 0);
     run_one_job(&b, 2);
     assert_true(bench_until(&b, has_gone, &first));
-    assert_int_not_equal(nursery_of(&b), first);
+    assert_int_not_equal(await_nursery(&b), first);
     bench_done(&b);
 }
 
-static void test_none_serves_for_ever(void **state)
+static void test_fork_server_is_replaced_in_time(void **state)
 {
     struct bench b;
     pid_t first;
 
     start_slurmd(&b);
     run_one_job(&b, 1);
-    first = nursery_of(&b);
+    first = await_nursery(&b);
     for (uint32_t i = 2; i <= MANY; i++)
         run_one_job(&b, i);
     assert_true(bench_until(&b, has_gone, &first));
-    assert_true(nursery_of(&b) > 0);
+    assert_true(await_nursery(&b) > 0);
     bench_done(&b);
 }
 
@@ -271,7 +271,7 @@ static void ask_alone(int fd, int step_fd)
 
 /* If forking is forbidden, nobody waits for the nursery; if it is impossible at the moment, each
  * step is told so, and none of the steps behind it is lost. */
-static void test_when_it_cannot_fork(void **state)
+static void test_failing_fork_is_reported_for_each_step(void **state)
 {
     int fd, status;
     pid_t pid = start_alone(EPERM, &fd);
@@ -305,12 +305,12 @@ static void test_when_it_cannot_fork(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_shepherd_is_a_process_as_any_other),
-        cmocka_unit_test(test_one_that_was_killed_is_replaced),
-        cmocka_unit_test(test_it_ends_with_the_daemon_and_steps_do_not),
-        cmocka_unit_test(test_a_new_program_runs_from_the_next_step_on),
-        cmocka_unit_test(test_none_serves_for_ever),
-        cmocka_unit_test(test_when_it_cannot_fork),
+        cmocka_unit_test(test_forked_step_daemon_is_an_ordinary_process),
+        cmocka_unit_test(test_killed_fork_server_is_replaced),
+        cmocka_unit_test(test_fork_server_ends_with_the_daemon_and_steps_continue),
+        cmocka_unit_test(test_new_program_runs_from_the_next_step_on),
+        cmocka_unit_test(test_fork_server_is_replaced_in_time),
+        cmocka_unit_test(test_failing_fork_is_reported_for_each_step),
     };
 
     if (argc < 2)

@@ -53,7 +53,7 @@ static pid_t trace_process(pid_t pid)
     return 0;
 }
 
-static void let_go(pid_t tracer, pid_t pid)
+static void release_process(pid_t tracer, pid_t pid)
 {
     struct proc p;
 
@@ -118,7 +118,7 @@ static void assert_program_ran(struct bench *b, const char *step_id)
     free(text);
 }
 
-static void test_script_that_does_not_end(void **state)
+static void test_unkillable_script_drains_the_node(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -136,13 +136,13 @@ static void test_script_that_does_not_end(void **state)
     }
     assert_non_null(bench_job_gone(&b, 42));
     if (tracer)
-        let_go(tracer, pid);
+        release_process(tracer, pid);
     end_bench(&b);
 }
 
 /* A process that a script has left: the job ends with the script, and the node reports the
    problem. */
-static void test_orphan_that_does_not_end(void **state)
+static void test_unkillable_orphan_drains_the_node(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -160,7 +160,7 @@ static void test_orphan_that_does_not_end(void **state)
     assert_int_equal(bench_batch_ended(&b, 42)->exit_status, 3 << 8);
     if (tracer) {
         assert_reason(&b, "42.batch", pid, "sleep");
-        let_go(tracer, pid);
+        release_process(tracer, pid);
     } else {
         bench_terminate(&b, 42, 0, 0, NULL);
     }
@@ -176,7 +176,7 @@ static bool is_held(struct bench *b, void *ctx)
 }
 
 /* Held, but only for a short time: no problem is reported. */
-static void test_patience(void **state)
+static void test_process_held_shortly_is_not_reported(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -190,7 +190,7 @@ static void test_patience(void **state)
     bench_terminate(&b, 42, 0, 0, "CANCELLED");
     if (tracer) {
         assert_true(bench_until(&b, is_held, &pid));
-        let_go(tracer, pid);
+        release_process(tracer, pid);
     }
     assert_non_null(bench_job_gone(&b, 42));
     for (size_t i = 0; i < b.events.len; i++)
@@ -199,7 +199,7 @@ static void test_patience(void **state)
 }
 
 /* A task of an srun: srun gets the signal that killed the task, and can end. */
-static void test_task_of_srun(void **state)
+static void test_unkillable_task_of_srun_drains_the_node(void **state)
 {
     struct bench_cred c = {.job_id = 42, .step_id = 3, .tasks = 2};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -222,13 +222,13 @@ static void test_task_of_srun(void **state)
     assert_true(f.exited == 2 && f.status[0] == SIGKILL && f.status[1] == SIGKILL);
     assert_non_null(bench_job_gone(&b, 42));
     if (tracer)
-        let_go(tracer, pid);
+        release_process(tracer, pid);
     fake_end(&b, &f, 42);
 }
 
 /* Its shepherd and the daemon are killed: the next daemon tries to end the step, without
    success. */
-static void test_without_shepherd_and_daemon(void **state)
+static void test_unkillable_process_is_found_after_daemons_were_killed(void **state)
 {
     struct bench_cred c = {.job_id = 42};
     struct bench b;
@@ -247,7 +247,7 @@ static void test_without_shepherd_and_daemon(void **state)
     assert_string_equal(bench_batch_ended(&b, 42)->text, "slurmstepd was killed");
     if (tracer) {
         assert_reason(&b, "42.batch", pid, "sleep");
-        let_go(tracer, pid);
+        release_process(tracer, pid);
     }
     bench_terminate(&b, 42, 0, 0, NULL);
     end_bench(&b);
@@ -256,11 +256,11 @@ static void test_without_shepherd_and_daemon(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_script_that_does_not_end),
-        cmocka_unit_test(test_orphan_that_does_not_end),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_task_of_srun),
-        cmocka_unit_test(test_without_shepherd_and_daemon),
+        cmocka_unit_test(test_unkillable_script_drains_the_node),
+        cmocka_unit_test(test_unkillable_orphan_drains_the_node),
+        cmocka_unit_test(test_process_held_shortly_is_not_reported),
+        cmocka_unit_test(test_unkillable_task_of_srun_drains_the_node),
+        cmocka_unit_test(test_unkillable_process_is_found_after_daemons_were_killed),
     };
 
     if (argc < 2) {

@@ -31,7 +31,7 @@ static void stop(void *ctx)
     loop_stop(ctx);
 }
 
-static void test_two_tasks(void **state)
+static void test_two_tasks_run_and_report_their_ends(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 3, .tasks = 2};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -56,7 +56,7 @@ static void test_two_tasks(void **state)
 }
 
 /* CORE-075, 076: the content of a credential, and no launch without one. */
-static void test_refusals(void **state)
+static void test_launch_without_a_valid_credential_is_refused(void **state)
 {
     static const struct {
         struct bench_cred cred;
@@ -84,7 +84,7 @@ static void test_refusals(void **state)
 }
 
 /* The caller is the user that the kernel reports, and the credential must be the caller's. */
-static void test_stolen_credential(void **state)
+static void test_credential_of_another_user_is_refused(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1, .uid = 1};
     struct bench b;
@@ -118,7 +118,7 @@ static void test_stolen_credential(void **state)
 }
 
 /* The key of the streams is derived from a token of the caller, which no other user can use. */
-static void test_key_of_another(void **state)
+static void test_wrong_stream_key_is_refused(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -142,7 +142,7 @@ static void test_key_of_another(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_revoked_and_repeated(void **state)
+static void test_revoked_and_repeated_launches_are_refused(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, again = PB__LAUNCH_TASKS__INIT;
@@ -169,7 +169,7 @@ static void test_revoked_and_repeated(void **state)
 
 static char gone[] = "@sluice-00000000000000000000000000000000";
 
-static void test_nobody_listens(void **state)
+static void test_launch_fails_if_srun_does_not_listen(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -189,7 +189,7 @@ static void test_nobody_listens(void **state)
 }
 
 /* A connection that breaks before srun has answered is opened again; nothing has run by then. */
-static void test_broken_hello(void **state)
+static void test_broken_connection_to_srun_is_reopened(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -207,7 +207,7 @@ static void test_broken_hello(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_broken_each_time(void **state)
+static void test_connection_that_always_breaks_fails_the_launch(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -229,7 +229,7 @@ static void test_broken_each_time(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_standard_input(void **state)
+static void test_standard_input_reaches_the_tasks(void **state)
 {
     static const char half[] = "first half, ", rest[] = "second half";
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
@@ -340,7 +340,7 @@ static void test_output_is_held(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_much_output(void **state)
+static void test_much_output_arrives_completely(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -355,7 +355,7 @@ static void test_much_output(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_lost_srun(void **state)
+static void test_lost_srun_ends_the_step(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -395,7 +395,7 @@ static void test_signals_from_srun(void **state)
 }
 
 /* The signal arrives during the setup of the tasks: they get it, and the launch does not fail. */
-static void test_a_signal_before_the_tasks(void **state)
+static void test_signal_before_the_start_reaches_the_tasks(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -411,7 +411,7 @@ static void test_a_signal_before_the_tasks(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_cancel_is_said(void **state)
+static void test_cancellation_is_reported_to_the_user(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -432,7 +432,7 @@ static void test_cancel_is_said(void **state)
 }
 
 /* Whatever address the launch names, the shepherd connects back to its origin. */
-static void test_other_address(void **state)
+static void test_step_daemon_connects_to_the_origin_of_the_launch(void **state)
 {
     static char *addresses[] = {"192.0.2.1", "no.such.name"};
     struct bench_cred c = {.job_id = 5, .tasks = 1};
@@ -451,7 +451,7 @@ static void test_other_address(void **state)
 }
 
 /* Srun's UNIX socket is connected to where the launch came by one, too, and is there. */
-static void test_socket_of_srun(void **state)
+static void test_local_socket_of_srun_is_used(void **state)
 {
     struct bench b;
     struct fake f;
@@ -480,7 +480,7 @@ static void test_socket_of_srun(void **state)
 }
 
 /* A shepherd, which runs as root, connects to no other name. */
-static void test_name_that_no_srun_has(void **state)
+static void test_invalid_socket_name_is_refused(void **state)
 {
     static char *names[] = {"@/tmp/.X11-unix/X0", "/run/dbus/system_bus_socket", "127.0.0.1", ""};
     struct bench_cred c = {.job_id = 5, .tasks = 1};
@@ -503,7 +503,7 @@ static void test_name_that_no_srun_has(void **state)
 }
 
 /* Said before any is started. */
-static void test_few_descriptors(void **state)
+static void test_too_few_descriptors_fail_the_launch(void **state)
 {
     struct bench_cred c = {.job_id = 5, .tasks = 4};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -548,7 +548,7 @@ static bool is_flooded(struct bench *b, void *ctx)
 }
 
 /* Its bytes do not keep the step alive. */
-static void test_foreign_writer(void **state)
+static void test_output_of_a_foreign_process_does_not_keep_the_step(void **state)
 {
     struct bench_cred c = {.job_id = 5, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -570,7 +570,7 @@ static void test_foreign_writer(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_pmi(void **state)
+static void test_tasks_use_pmi(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 2};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -603,7 +603,7 @@ static void test_pmi(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_restart_of_the_daemon(void **state)
+static void test_step_continues_across_a_restart_of_the_daemon(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, again = PB__LAUNCH_TASKS__INIT;
@@ -632,7 +632,7 @@ static void test_restart_of_the_daemon(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_terminal(void **state)
+static void test_task_has_a_terminal(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -659,7 +659,7 @@ static void test_terminal(void **state)
     fake_end(&b, &f, 5);
 }
 
-static void test_limits_and_descriptors(void **state)
+static void test_tasks_have_limits_and_few_descriptors(void **state)
 {
     struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
@@ -690,33 +690,33 @@ static void test_limits_and_descriptors(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_tasks),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_stolen_credential),
-        cmocka_unit_test(test_key_of_another),
-        cmocka_unit_test(test_revoked_and_repeated),
-        cmocka_unit_test(test_nobody_listens),
-        cmocka_unit_test(test_broken_hello),
-        cmocka_unit_test(test_broken_each_time),
-        cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(test_two_tasks_run_and_report_their_ends),
+        cmocka_unit_test(test_launch_without_a_valid_credential_is_refused),
+        cmocka_unit_test(test_credential_of_another_user_is_refused),
+        cmocka_unit_test(test_wrong_stream_key_is_refused),
+        cmocka_unit_test(test_revoked_and_repeated_launches_are_refused),
+        cmocka_unit_test(test_launch_fails_if_srun_does_not_listen),
+        cmocka_unit_test(test_broken_connection_to_srun_is_reopened),
+        cmocka_unit_test(test_connection_that_always_breaks_fails_the_launch),
+        cmocka_unit_test(test_standard_input_reaches_the_tasks),
         cmocka_unit_test(test_output_to_files),
         cmocka_unit_test(test_file_that_cannot_be_opened),
         cmocka_unit_test(test_program_not_found),
         cmocka_unit_test(test_output_is_held),
-        cmocka_unit_test(test_much_output),
-        cmocka_unit_test(test_lost_srun),
+        cmocka_unit_test(test_much_output_arrives_completely),
+        cmocka_unit_test(test_lost_srun_ends_the_step),
         cmocka_unit_test(test_signals_from_srun),
-        cmocka_unit_test(test_a_signal_before_the_tasks),
-        cmocka_unit_test(test_cancel_is_said),
-        cmocka_unit_test(test_few_descriptors),
-        cmocka_unit_test(test_other_address),
-        cmocka_unit_test(test_socket_of_srun),
-        cmocka_unit_test(test_name_that_no_srun_has),
-        cmocka_unit_test(test_foreign_writer),
-        cmocka_unit_test(test_pmi),
-        cmocka_unit_test(test_restart_of_the_daemon),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_limits_and_descriptors),
+        cmocka_unit_test(test_signal_before_the_start_reaches_the_tasks),
+        cmocka_unit_test(test_cancellation_is_reported_to_the_user),
+        cmocka_unit_test(test_too_few_descriptors_fail_the_launch),
+        cmocka_unit_test(test_step_daemon_connects_to_the_origin_of_the_launch),
+        cmocka_unit_test(test_local_socket_of_srun_is_used),
+        cmocka_unit_test(test_invalid_socket_name_is_refused),
+        cmocka_unit_test(test_output_of_a_foreign_process_does_not_keep_the_step),
+        cmocka_unit_test(test_tasks_use_pmi),
+        cmocka_unit_test(test_step_continues_across_a_restart_of_the_daemon),
+        cmocka_unit_test(test_task_has_a_terminal),
+        cmocka_unit_test(test_tasks_have_limits_and_few_descriptors),
     };
     int failed;
 

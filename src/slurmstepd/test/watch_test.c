@@ -45,7 +45,7 @@ static void end_watched_step(struct bench *b, struct fake *f, struct fake *watch
 }
 
 /* The step ends before the watcher answers: the watcher was accepted, and gets everything. */
-static void test_end_before_hello(void **state)
+static void test_watcher_gets_everything_of_a_step_that_ended(void **state)
 {
     struct bench b;
     struct fake f, w;
@@ -64,7 +64,7 @@ static void test_end_before_hello(void **state)
 }
 
 /* A watcher that never answers is not waited for until the step's directory is removed. */
-static void test_no_hello(void **state)
+static void test_silent_watcher_does_not_delay_the_end(void **state)
 {
     struct bench b;
     struct fake f, w;
@@ -78,7 +78,7 @@ static void test_no_hello(void **state)
 }
 
 /* Tasks that read no input do not delay the hello of a watcher. */
-static void test_hello_while_input_waits(void **state)
+static void test_watcher_is_accepted_while_input_waits(void **state)
 {
     static uint8_t much[65536];
     Pb__IoData m = PB__IO_DATA__INIT;
@@ -106,9 +106,9 @@ static void test_hello_while_input_waits(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_end_before_hello),
-        cmocka_unit_test(test_no_hello),
-        cmocka_unit_test(test_hello_while_input_waits),
+        cmocka_unit_test(test_watcher_gets_everything_of_a_step_that_ended),
+        cmocka_unit_test(test_silent_watcher_does_not_delay_the_end),
+        cmocka_unit_test(test_watcher_is_accepted_while_input_waits),
     };
 
     if (argc < 2) {
