@@ -28,7 +28,7 @@ def cluster():
         c.destroy()
 
 
-def test_what_exceeds_a_partition_waits_and_says_so(cluster):
+def test_job_beyond_partition_limits_waits_with_a_reason(cluster):
     for options, expected in ACCEPTED:
         done = cluster.run(["sbatch", "--parsable", *options, "--wrap", "true"])
         job = int(done.ok())
@@ -42,7 +42,7 @@ def test_what_exceeds_a_partition_waits_and_says_so(cluster):
         cluster.run(f"scancel {job}").ok()
 
 
-def test_a_held_job_that_cannot_run_is_accepted_until_it_is_released(make_cluster):
+def test_impossible_held_job_is_accepted_until_its_release(make_cluster):
     c = make_cluster(nodes=4)
     jobs = [c.sbatch("-H", *options, wrap="true") for options in HELD]
     assert [reason(c, job) for job in jobs] == ["JobHeldUser"] * len(jobs)
@@ -68,7 +68,7 @@ def test_enforced_limits_refuse_at_submission(make_cluster):
     assert c.run("squeue -h").ok() == ""
 
 
-def test_a_stopped_job_is_shown_as_stopped_until_it_continues(cluster):
+def test_stopped_job_is_shown_as_stopped(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="srun sleep 1000")
     eventually(lambda: cluster.run(["squeue", "-h", "-s", "-j", str(job), "-o", "%i"]).ok().count(".0"), "its step runs")
     cluster.run(f"scancel -s STOP {job}").ok()

@@ -117,7 +117,7 @@ def test_node_sets_name_nodes(admin):
     c.run("scontrol delete PartitionName=fourth").ok()
 
 
-def test_what_users_are_forbidden_and_allowed(admin):
+def test_permissions_of_users_follow_the_configuration(admin):
     c = admin
     job = c.sbatch("-N2", wrap="sleep 1000")
     c.wait_state(job, "RUNNING")
@@ -136,7 +136,7 @@ def test_what_users_are_forbidden_and_allowed(admin):
         c.run("scontrol delete ReservationName=daily").ok()
 
 
-def test_memory_that_a_node_may_lack(make_cluster):
+def test_tolerated_lack_of_memory_keeps_a_node_up(make_cluster):
     c = make_cluster(nodes=1, conf=CONF.replace("Nodes=n[1-2]", "Nodes=n1"))
     mib = int(c.json("scontrol show nodes --json")["nodes"][0]["real_memory"])
     actual = int(c.run("slurmd -C").ok().split("RealMemory=")[1].split()[0])

@@ -103,7 +103,7 @@ def ends(login):
     return True
 
 
-def test_only_with_a_job(make):
+def test_login_needs_a_job(make):
     """CORE-078: of two users only the one with a job is admitted. The login belongs to the job: environment, listpids, sstat, squeue; the end of the
     job kills its processes."""
     site = make(conf=CONTAIN)
@@ -128,7 +128,7 @@ def test_only_with_a_job(make):
     c.stop()
 
 
-def test_without_contain_it_begins_with_the_first(make):
+def test_without_contain_the_extern_step_begins_with_the_first_login(make):
     site = make()
     c = site.c
     job = site.job()
@@ -143,7 +143,7 @@ def test_without_contain_it_begins_with_the_first(make):
     c.stop()
 
 
-def test_contain_begins_on_every_node(make):
+def test_contain_starts_extern_steps_on_every_node(make):
     """Of an allocation in which nothing was started, too."""
     site = make(nodes=2, conf=CONTAIN)
     c = site.c
@@ -162,7 +162,7 @@ def test_contain_begins_on_every_node(make):
 
 
 @pytest.mark.parametrize("lines", (("account",), ("session",)))
-def test_one_of_the_stacks_is_enough(make, lines):
+def test_one_pam_stack_is_enough(make, lines):
     """Where accounts are looked at in another process the session is adopted."""
     site = make(conf=CONTAIN)
     site.service(lines=lines)
@@ -184,13 +184,13 @@ def test_root_and_other_services_pass(make):
 
 
 @pytest.mark.parametrize("option", ("action_no_job=deny", "action_unknown=sometimes", "join_container=perhaps", "debug", "conf=slurm.conf"))
-def test_what_is_not_known_refuses(make, option):
+def test_unknown_options_refuse_the_login(make, option):
     site = make(conf=CONTAIN, start=False)
     site.service(option)
     site.refused(DENIED + "its options are wrong", USERS[0])
 
 
-def test_actions(make):
+def test_configured_actions_apply_without_a_job(make):
     site = make(conf=CONTAIN)
     permit = "account required pam_permit.so\nsession required pam_permit.so\n"
     site.service("action_no_jobs=ignore disable_x11=1 log_level=debug")
@@ -209,7 +209,7 @@ def test_actions(make):
     site.c.wait_ready()
 
 
-def test_which_of_several(make):
+def test_login_joins_the_requested_or_the_newest_job(make):
     """The one asked for when it is theirs, else the newest; never another user's, whatever is sent."""
     site = make(conf=CONTAIN)
     other = site.job(USERS[1])
@@ -246,7 +246,7 @@ def from_job(site, listener, user, node, *options):
     return job, listener.accept()[0]
 
 
-def test_the_job_that_the_login_comes_from(make):
+def test_login_from_a_job_joins_this_job(make):
     """Of a process of this node, and of another node of the job; a stranger's connection says nothing."""
     site = make(nodes=2, conf=CONTAIN)
     site.service("action_unknown=deny")
@@ -266,7 +266,7 @@ def test_the_job_that_the_login_comes_from(make):
             site.refused(DENIED + "unable to determine source job", USERS[0], pass_fds=[end.fileno()])
 
 
-def test_a_restarted_daemon_knows_the_adopted(make):
+def test_adopted_processes_survive_a_restart_of_the_daemon(make):
     """slurmd is killed and restarted: adopted processes still belong to the job, more are adopted, and all end with the job."""
     site = make()
     c = site.c
@@ -298,7 +298,7 @@ def test_escaped_login_process_ends_with_the_job(make):
     c.stop()
 
 
-def test_a_killed_shepherd_takes_them_along(make):
+def test_killed_step_daemon_ends_adopted_processes(make):
     site = make()
     c = site.c
     job = site.job()
@@ -314,7 +314,7 @@ def test_a_killed_shepherd_takes_them_along(make):
     c.stop()
 
 
-def test_suspended_with_the_job(make):
+def test_adopted_processes_are_suspended_with_the_job(make):
     site = make(conf="PreemptParameters=suspend_grace_time=0\n")
     c = site.c
     job = site.job()
@@ -332,7 +332,7 @@ def test_suspended_with_the_job(make):
     c.wait(job)
 
 
-def test_a_job_that_ends_meanwhile(make):
+def test_login_during_the_end_of_its_job_leaves_no_process(make):
     """Logins while the job ends are refused or end with it; none is left."""
     site = make()
     c = site.c
@@ -347,7 +347,7 @@ def test_a_job_that_ends_meanwhile(make):
     c.stop()
 
 
-def test_a_prolog_that_lasts_is_waited_for(make):
+def test_login_waits_for_a_long_prolog(make):
     site = make(start=False)
     c = site.c
     prolog = c.dir / "prolog"
@@ -376,7 +376,7 @@ def slow_prolog(c):
     c.start()
 
 
-def test_a_prolog_longer_than_a_message_may_take(make):
+def test_login_waits_for_a_prolog_beyond_message_timeout(make):
     """slurmd says that it has to be waited for, and is asked again."""
     site = make(start=False, conf="MessageTimeout=3\n")
     c = site.c
@@ -402,7 +402,7 @@ def test_step_without_an_allocation_admits_no_login(make):
     eventually(lambda: not list((site.c.dir / "spool/n1/jobs").iterdir()), "its end on the node")
 
 
-def test_a_step_that_does_not_answer(make):
+def test_login_fails_if_the_extern_step_does_not_answer(make):
     site = make(conf="MessageTimeout=3\n")
     job = site.job()
     site.shows(f"{job}\n", USERS[0], "echo $SLURM_JOB_ID")
@@ -425,7 +425,7 @@ def test_login_fails_when_its_extern_step_has_ended(make):
     c.wait(job)
 
 
-def test_what_the_job_has_is_known_after_a_restart(make):
+def test_resources_of_the_job_are_known_after_a_restart(make):
     """The node has heard of the job by an order to stop it, and of its share by a step."""
     site = make(conf="PreemptParameters=suspend_grace_time=0\n")
     c = site.c
@@ -449,7 +449,7 @@ def test_what_the_job_has_is_known_after_a_restart(make):
     c.wait(job)
 
 
-def test_a_job_that_ends_in_its_prolog(make):
+def test_job_ending_in_its_prolog_reports_no_error(make):
     """That its extern step did not begin is no error."""
     site = make(start=False, conf=CONTAIN)
     c = site.c
@@ -463,7 +463,7 @@ def test_a_job_that_ends_in_its_prolog(make):
     assert len(lines) == 1 and "error:" not in lines[0], lines
 
 
-def test_an_extern_step_that_was_to_begin_does(make):
+def test_pending_extern_step_begins_after_a_restart(make):
     """PrologFlags=Contain, and slurmd killed while the prolog runs."""
     site = make(start=False, conf=CONTAIN)
     c = site.c
@@ -485,7 +485,7 @@ def test_an_extern_step_that_was_to_begin_does(make):
     c.wait(job)
 
 
-def test_private_directories(program, monkeypatch):
+def test_login_sees_the_private_directories_of_the_job(program, monkeypatch):
     """job_container/tmpfs: a login sees the job's /tmp; join_container=false leaves it where it is."""
     monkeypatch.setattr(tempfile, "tempdir", "/var/tmp")
     with many(Cluster) as factory:
@@ -508,7 +508,7 @@ def test_private_directories(program, monkeypatch):
 
 
 @pytest.mark.parametrize("version", (1, 2))
-def test_in_control_groups(program, version):
+def test_adopted_processes_are_confined_to_control_groups(program, version):
     """Adopted processes are tracked and confined to the job's resources; a process that escapes is accounted and killed, too."""
     why = cgroups.lacks(version, *(("freezer", "cpuset") if version == 1 else ()))
     if why:
@@ -535,7 +535,7 @@ def test_in_control_groups(program, version):
         c.wait(job)
 
 
-def test_for_root_alone(make):
+def test_session_helper_is_for_root_only(make):
     """Nobody else has a process adopted, by whatever way he asks."""
     site = make(conf=CONTAIN)
     site.job()
@@ -562,7 +562,7 @@ exec {sshd} -D -e -f {dir}/conf
 
 
 @pytest.mark.skipif(not pathlib.Path(SSHD).exists(), reason=f"no {SSHD}")
-def test_sshd(make):
+def test_sshd_session_lives_in_the_job(make):
     """A real one: its refusal is shown, a session is in the job, and the end of the job is its end."""
     site = make(conf=CONTAIN)
     c = site.c

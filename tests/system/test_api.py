@@ -244,7 +244,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_job_arrays(make_cluster, tmp_path):
+def test_job_arrays_are_controlled_by_elements(make_cluster, tmp_path):
     """Named 123_4, and held, released, put in order and ended by elements or as a whole."""
     (tmp_path / "arrays.c").write_text(ARRAYS)
     program = build(tmp_path / "arrays.c", tmp_path / "arrays")
@@ -274,7 +274,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_wait_outlives_the_controller(make_cluster, tmp_path):
+def test_wait_survives_a_controller_restart(make_cluster, tmp_path):
     (tmp_path / "waits.c").write_text(WAITS)
     program = build(tmp_path / "waits.c", tmp_path / "waits")
     c = make_cluster(nodes=1)
@@ -289,7 +289,7 @@ def test_a_wait_outlives_the_controller(make_cluster, tmp_path):
     assert (p.returncode, out) == (0, f"{3 << 8}\n"), err
 
 
-def test_the_header_alone(tmp_path):
+def test_header_compiles_alone(tmp_path):
     """It is C11 and C++, and needs nothing else of ours."""
     for compiler, name in (("cc", "a.c"), ("c++", "a.cc")):
         (tmp_path / name).write_text("#include <sluice/sluice.h>\nint main(void) { return 0; }\n")

@@ -41,7 +41,7 @@ def ended(cluster, job, count):
     ("1-", '"1-": a number'), ("0-2000", '"0-2000": a number'), ("5-3", '"5-3"'), ("1-4:0", '"1-4:0"'), ("x", '"x"'),
     ("1%-1", '"%-1": behind % belongs how many may run at a time, 0 for all'), ("1%", '"%": behind'),
 ])
-def test_bad_indexes(arrays, indexes, text):
+def test_invalid_indexes_are_refused(arrays, indexes, text):
     answer = arrays.run(["sbatch", f"--array={indexes}", "--wrap=true"])
     answer.fails("sbatch: error: Batch job submission failed: Invalid job array specification: --array: ", text)
 
@@ -132,7 +132,7 @@ def test_scancel_hold_and_update_of_elements(arrays):
     assert f"job id {job}: Job/step already completing or completed" in arrays.run(["scancel", "-v", str(job)]).stderr
 
 
-def test_others_and_their_elements(arrays):
+def test_elements_of_other_users_cannot_be_changed(arrays):
     job = submit(arrays, "--array=1-3", "-H", "-o", "/dev/null")
     arrays.run(["scancel", f"{job}_2"], user="nobody").fails(f"job id {job}_2: Access/permission denied")
     arrays.run(["scontrol", "update", f"JobId={job}_2", "JobName=x"], user="nobody").fails("Access/permission denied for job " + f"{job}_2")
@@ -140,7 +140,7 @@ def test_others_and_their_elements(arrays):
     arrays.run(["scancel", str(job)]).ok()
 
 
-def test_wait_has_the_highest_exit(arrays):
+def test_wait_returns_the_highest_exit_code(arrays):
     answer = arrays.run(["sbatch", "--wait", "-o", "/dev/null", "--array=1-5%2", "--wrap", "exit $SLURM_ARRAY_TASK_ID"])
     assert answer.returncode == 5 and answer.stdout.startswith("Submitted batch job ")
 
@@ -158,7 +158,7 @@ def test_crash_loses_no_element_and_runs_none_twice(arrays):
     assert "SLURM_ARRAY_TASK_ID" in text
 
 
-def test_steps_of_elements(arrays):
+def test_steps_are_named_by_elements(arrays):
     job = submit(arrays, "--array=3,4", "-o", "/dev/null", wrap="srun sleep 100")
     eventually(lambda: len(lines(arrays, "-s", f"{job}_3.0", "-o", "%i")) == 1)
     arrays.run(["scancel", f"{job}_3.0"]).ok()
@@ -167,7 +167,7 @@ def test_steps_of_elements(arrays):
     ended(arrays, job, 2)
 
 
-def test_others_wait_for_the_whole_array(arrays):
+def test_dependents_wait_for_the_whole_array(arrays):
     job = submit(arrays, "--array=0-2%1", "-o", "/dev/null", wrap="test $SLURM_ARRAY_TASK_ID != 1")
     well = submit(arrays, "-d", f"afterok:{job}", "-o", "/dev/null")
     badly = submit(arrays, "-d", f"afternotok:{job}", "-o", "/dev/null")

@@ -63,7 +63,7 @@ def early(cluster):
     gate.unlink()
 
 
-def test_a_step_that_its_nodes_do_not_have_yet_is_waited_for(cluster, early):
+def test_sattach_waits_for_a_step_that_is_not_launched_yet(cluster, early):
     srun, step, gate = early
     watcher = cluster.popen(["sattach", "-vv", step])
     read_until(watcher.stderr, "is asked again")
@@ -113,7 +113,7 @@ def test_labels_and_filters(cluster):
     assert second.communicate(timeout=DEADLINE) == ("2: out\n", "3: err\n")
 
 
-def test_layout(cluster):
+def test_layout_is_printed(cluster):
     step = Step(cluster, "", "-N2", tasks=3)
     want = "Job step layout:\n\t3 tasks, 2 nodes (n[1-2])\n\n\tNode 0 (n1), 2 task(s): 0 1 \n\tNode 1 (n2), 1 task(s): 2 \n"
     assert cluster.run(["sattach", "--layout", step.id]).stdout == want
@@ -195,7 +195,7 @@ def test_input_continues_without_a_killed_node(cluster):
 
 
 @pytest.mark.parametrize("how", (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))
-def test_leaving_ends_nothing(cluster, how):
+def test_detaching_ends_no_step(cluster, how):
     """CORE-205."""
     step = Step(cluster, "echo end")
     leaver, other = watch(step), watch(step)
@@ -279,7 +279,7 @@ def test_a_late_watcher_sees_the_last_lines(cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to be two other users")
-def test_only_the_owner_may(cluster):
+def test_only_the_owner_may_attach(cluster):
     """And administrators: the daemon of the node decides."""
     step = Step(cluster, "echo secret", user="nobody")
     refused = cluster.run(["sattach", step.id], user="daemon")
@@ -294,7 +294,7 @@ def test_only_the_owner_may(cluster):
         assert w.communicate(timeout=DEADLINE)[0] == "secret\n"
 
 
-def test_what_is_not_there(cluster):
+def test_invalid_and_unknown_steps_are_refused(cluster):
     cluster.run("sattach").fails("too few parameters")
     cluster.run("sattach 1.0 2.0").fails('"2.0" is one too many')
     for bad in ("x", "1.x", "1.0.0", "7_1-3.0"):
@@ -337,7 +337,7 @@ def test_number_of_watchers_is_limited(cluster):
         assert w.returncode == 0
 
 
-def test_a_new_daemon_knows_its_steps(make_cluster):
+def test_steps_can_be_attached_after_a_daemon_restart(make_cluster):
     """Rule 8: the shepherd and its watchers outlive slurmd."""
     c = make_cluster(nodes=1)
     step = Step(c, "echo end")
@@ -360,7 +360,7 @@ def attached(step):
     w.communicate()
 
 
-def test_files_of_nodes_are_named(cluster):
+def test_files_with_output_are_named(cluster):
     """What never passes the shepherd cannot be shown, and that is said."""
     step = Step(cluster, f"echo err >&2; {WAIT}", "-o", "out.%t")
     step.go()
@@ -372,7 +372,7 @@ def test_files_of_nodes_are_named(cluster):
     w.communicate(timeout=DEADLINE)
 
 
-def test_steps_of_an_array(cluster):
+def test_steps_of_array_elements_can_be_attached(cluster):
     job = cluster.sbatch("--array=3", wrap="srun sh -c 'echo hello; sleep 1000'")
     eventually(lambda: "hello" in (cluster.work / f"slurm-{job}_3.out").read_text()
                if (cluster.work / f"slurm-{job}_3.out").exists() else False, "its step runs")
@@ -383,7 +383,7 @@ def test_steps_of_an_array(cluster):
     assert w.returncode != 0
 
 
-def test_srun_attach(cluster):
+def test_srun_attach_works_as_sattach(cluster):
     """CORE-201, 204, 210: the name of 2002, by job; signals go on as srun sends them."""
     step = Step(cluster, "trap 'echo int' INT; trap 'echo usr1' USR1; while :; do read x <last.0; done")
     job = step.id.split(".")[0]
@@ -408,7 +408,7 @@ def test_srun_attach(cluster):
     step.end()
 
 
-def test_a_job_with_several_steps(cluster):
+def test_job_with_several_steps_needs_a_step_id(cluster):
     script = "for i in 1 2; do srun -n1 --exact --mem=10 sh -c 'echo $SLURM_STEP_ID >>steps; exec sleep 1000' & done; wait"
     job = cluster.sbatch("-n2", wrap=script)
     eventually(lambda: (cluster.work / "steps").exists() and len((cluster.work / "steps").read_text().split()) == 2, "both run")
@@ -416,7 +416,7 @@ def test_a_job_with_several_steps(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_a_shared_terminal(cluster):
+def test_terminal_is_shared_with_watchers(cluster):
     """--pty of a step with --pty: both see it, both type, and ~. leaves."""
     first = Terminal(cluster, ["srun", "--pty", "--job-name=shared", "sh", "-c", "stty -echo; echo on $((40+2)); "
                                "while read line; do echo got $line; stty size; done"])

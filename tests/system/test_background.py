@@ -47,7 +47,7 @@ def sent(t):
     return int(found[1]), int(found[2]), found[3], found[4]
 
 
-def test_into_the_background(cluster, place):
+def test_srun_goes_to_the_background(cluster, place):
     """CORE-202, 203: The prompt is back, the status 0; the step outlives the terminal, its output is whole and its status on record."""
     wait = gate(place)
     t = shell(cluster, place)
@@ -90,7 +90,7 @@ def test_input_ends_when_srun_goes_to_the_background(cluster, place):
     t.close()
 
 
-def test_a_terminal_of_tasks(cluster, place):
+def test_terminal_of_tasks_keeps_srun_in_the_foreground(cluster, place):
     """With --pty the tasks' terminal stays open without output until an srun attaches again."""
     t = shell(cluster, place)
     t.type("stty -a | md5sum; srun --pty sh -c 'stty -echo; echo on $((40+2)); while read x; do echo got $x; done; echo over'\n")
@@ -117,7 +117,7 @@ def test_a_terminal_of_tasks(cluster, place):
     t.close()
 
 
-def test_of_a_pipe_the_prompt_is_back_too(cluster, place):
+def test_prompt_returns_for_srun_in_a_pipe(cluster, place):
     wait = gate(place)
     t = shell(cluster, place)
     t.type(f"srun sh -c 'echo one; {wait}; echo two' | cat\n")
@@ -132,7 +132,7 @@ def test_of_a_pipe_the_prompt_is_back_too(cluster, place):
     t.close()
 
 
-def test_files_stay_what_they_are(cluster, place):
+def test_redirected_output_stays_in_its_file(cluster, place):
     wait = gate(place)
     t = shell(cluster, place)
     t.type(f"srun -l sh -c 'echo one; echo err >&2; {wait}; echo two' >mine\n")
@@ -147,7 +147,7 @@ def test_files_stay_what_they_are(cluster, place):
     t.close()
 
 
-def test_signals_end_it(cluster, place):
+def test_signals_end_srun_in_the_background(cluster, place):
     """The srun in the background is one like others."""
     for how in ("scancel", "kill"):
         t = shell(cluster, place)
@@ -166,7 +166,7 @@ def test_signals_end_it(cluster, place):
         t.close()
 
 
-def test_what_is_no_command(cluster, place):
+def test_escapes_elsewhere_are_no_commands(cluster, place):
     """In the middle of a line, twice, another character, and without a terminal as input."""
     t = shell(cluster, place)
     t.type("srun cat\n")
@@ -186,7 +186,7 @@ def test_what_is_no_command(cluster, place):
     assert cluster.run(["srun", "cat"], stdin="~&\n~.\n").ok() == "~&\n~."
 
 
-def test_where_it_may_not_write_it_stays(cluster, place):
+def test_srun_stays_if_its_output_file_cannot_be_created(cluster, place):
     place.chmod(0o555)
     t = shell(cluster, place, user="nobody" if ROOT else None)  # what root may not write to is hard to find
     t.type("srun cat\n")
@@ -201,7 +201,7 @@ def test_where_it_may_not_write_it_stays(cluster, place):
 
 
 @pytest.mark.parametrize("trap", ("link", "pipe", pytest.param("foreign", marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
-def test_files_of_other_users_are_not_written_to(cluster, place, trap):
+def test_output_is_not_written_to_files_of_others(cluster, place, trap):
     """Names are easy to guess: a link, a pipe that blocks, a file of another user."""
     t = shell(cluster, place)
     t.type("srun sh -c 'echo on $((40+2)) of $SLURM_JOB_ID.; sleep 100'\n")
@@ -228,7 +228,7 @@ def test_files_of_other_users_are_not_written_to(cluster, place, trap):
     t.process.wait(DEADLINE)
 
 
-def test_the_command_of_salloc_stays(cluster, place):
+def test_command_of_salloc_stays_in_the_foreground(cluster, place):
     """Its allocation would end with it."""
     t = Terminal(cluster, ["salloc", "srun", "--pty", "sh", "-c", "stty -echo; echo on $((40+2)); read x; echo got $x"], cwd=place)
     t.until("on 42\r\n")

@@ -22,7 +22,7 @@ NEVER = [
 
 
 @pytest.mark.parametrize("options,text,thing", NEVER, ids=lambda v: " ".join(v) if isinstance(v, list) else None)
-def test_what_can_never_run_is_refused(cluster, options, text, thing):
+def test_impossible_requests_are_refused(cluster, options, text, thing):
     """CORE-084."""
     said = cluster.run(["sbatch", *options, "--wrap=true"]).fails()
     assert text.lower() in said.lower()
@@ -39,7 +39,7 @@ def test_unknown_option_is_named(cluster, tool):
 
 
 @pytest.mark.parametrize("option", ["mem", "mem-per-cpu", "mem-per-gpu", "tmp"])
-def test_more_than_any_node_can_have(cluster, option):
+def test_requests_beyond_every_node_are_refused(cluster, option):
     """As it was typed, and nothing is cut off."""
     for command in (["sbatch", "--wrap=true"], ["srun", "true"]):
         said = cluster.run([command[0], f"--{option}=99999999999T", *command[1:]]).fails(f"{command[0]}: error: ")
@@ -82,7 +82,7 @@ def test_unwritable_output_directory(cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
-def test_another_users_job(cluster):
+def test_jobs_of_other_users_cannot_be_changed(cluster):
     """CORE-060, 062, 072, 195."""
     job = cluster.sbatch("-o", "/dev/null", wrap="sleep 60", user="daemon")
     cluster.run(f"scancel {job}", user="nobody").fails(
@@ -105,7 +105,7 @@ def test_unknown_job_node_partition(cluster):
     cluster.run("scontrol update JobId=999999 Nice=1").fails("Invalid job id specified")
 
 
-def test_squeue_of_what_is_unknown(cluster):
+def test_squeue_reports_unknown_filters(cluster):
     """As Slurm's: a node must exist, a user may be misspelt, of partitions nothing is said."""
     for line in ("squeue -w nosuch", "squeue -w n1,nosuch", "squeue -s -w nosuch", "squeue --json -w nosuch"):
         done = cluster.run(line)
@@ -129,12 +129,12 @@ def test_malformed_host_lists_are_errors(cluster):
     (["squeue", "-O", "nosuch"], ""), (["squeue", "-O", "nosuch,jobid:.8"], "   JOBID\n"), (["sinfo", "-h", "-o", "%D %~"], "4 %~\n"),
     (["sinfo", "-O", "nosuch"], ""), (["sinfo", "-h", "-O", "nodes:2,nosuch"], "4 \n"), (["sinfo", "-h", "-S", "~", "-o", "%D"], "4\n")],
     ids=" ".join)
-def test_unknown_columns_are_left_out_and_the_status_says_so(cluster, line, shown):
+def test_unknown_columns_are_reported_with_exit_status_1(cluster, line, shown):
     done = cluster.run(line)
     assert (done.returncode, done.stdout) == (1, shown) and f"{line[0]}: error: Invalid " in done.stderr, done
 
 
-def test_limits_are_in_the_refusals(cluster):
+def test_refusals_name_the_limits(cluster):
     """A request above a limit is refused with a message that contains the limit."""
     for options, text in [("-x n[1-4]", "--exclude leaves no node of partition main, which has 4"),
                           ("-N2 -x n[1-3]", "--exclude leaves 1 of the 4 nodes of partition main"),
@@ -165,7 +165,7 @@ def test_missing_configuration_names_the_file(cluster):
     cluster.run("squeue", env={"SLURM_CONF": "/nonexistent/slurm.conf"}).fails("/nonexistent/slurm.conf")
 
 
-def test_what_is_too_long_is_refused(cluster):
+def test_too_long_texts_are_refused(cluster):
     """Texts of users are kept in memory and used for every job: their length is limited, and other users are not affected."""
     cluster.run(["sbatch", "-J", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "name")
     cluster.run(["sbatch", "--comment", "x" * 40000, "--wrap", "true"]).fails("exceeds its limit", "comment")
@@ -178,7 +178,7 @@ def test_what_is_too_long_is_refused(cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
-def test_a_controller_of_another_user_names_who_may_start_it(cluster):
+def test_slurmctld_of_a_wrong_user_names_slurmuser(cluster):
     said = cluster.run([PREFIX / "sbin/slurmctld", "-D"], user="nobody").fails("SlurmUser is root, but this is uid ")
     assert "start slurmctld as root, or write your own name" in said
     other = cluster.dir / "other.conf"
@@ -186,7 +186,7 @@ def test_a_controller_of_another_user_names_who_may_start_it(cluster):
     cluster.run([PREFIX / "sbin/slurmctld", "-D", "-f", other], user="nobody").fails("start slurmctld as root or as daemon, or ")
 
 
-def test_terminals_are_not_driven_by_texts(cluster):
+def test_texts_of_users_cannot_control_terminals(cluster):
     """DEL and the controls U+0080 to U+009F, which JSON does not escape, and arguments that srun repeats in messages."""
     name = "a\x7fb\u009bc\u00a0d\u00e9"
     job = cluster.sbatch("-H", "-J", name, wrap="true")

@@ -29,7 +29,7 @@ def test_wrap_takes_no_script(cluster):
         cluster.run(["sbatch", "--wrap", "true", *words]).fails("Script arguments not permitted with --wrap option")
 
 
-def test_pbs_lines(cluster):
+def test_pbs_lines_are_applied(cluster):
     """They are read where they mean something, below #SBATCH lines, unless --ignore-pbs says not to."""
     text = "#!/bin/sh\n#PBS -N theirs -l nodes=2:ppn=2,walltime=90\n#PBS -o pbs.out -p 5\n{}echo $SLURM_JOB_NAME $SLURM_NNODES\n"
     def submitted(line="", options=(), env=None):
@@ -85,7 +85,7 @@ def test_environment_directory_and_options_arrive(cluster):
     assert (place / "env.txt").read_text() == f"{place}\nhi there\n{job} {job}\n"
 
 
-def test_export_file(cluster):
+def test_export_file_sets_the_environment(cluster):
     """The job's variables come from the file, with bytes that --export cannot have; --export chooses among them."""
     (cluster.work / "vars").write_bytes(b"GREETING=two\nlines, and=more\0OTHER=o\0")
     show = 'echo "[$GREETING][$OTHER][$OWN][$SLURM_OWN]"'
@@ -102,7 +102,7 @@ def test_export_file(cluster):
     assert cluster.output(job) == "[two\nlines, and=more][o][][]\n"
 
 
-def test_export_file_that_is_bad(cluster, nobody):
+def test_invalid_export_file_is_refused(cluster, nobody):
     before = cluster.run("squeue -h -t all -o %i").ok()
     (cluster.work / "lines").write_text("A=1\0not a variable\n")
     for where, *said in (("lines", "entry 2 of lines is not NAME=VALUE"), ("/etc", "/etc: Is a directory"),
@@ -133,7 +133,7 @@ def test_environment_of_a_login_shell(cluster):
         cluster.run(["sbatch", f"--get-user-env={bad}", "--wrap", "true"]).fails(f"Invalid --get-user-env specification: {bad}")
 
 
-def test_a_job_without_its_users_environment_is_held(cluster, nobody):
+def test_job_without_its_user_environment_is_held(cluster, nobody):
     shell = pwd.getpwnam("nobody").pw_shell  # one that lets nobody in
     job = cluster.sbatch("--uid=nobody", "--get-user-env", "-o", "/dev/null", wrap="true")
     def held():
@@ -145,7 +145,7 @@ def test_a_job_without_its_users_environment_is_held(cluster, nobody):
     cluster.run(["scancel", str(job)]).ok()
 
 
-def test_export_nil_leaves_what_programs_need(cluster):
+def test_export_nil_keeps_path_and_configuration(cluster):
     job = cluster.sbatch("--export=NIL", env={"HOME": "/h", "LOGNAME": "l", "SHELL": "/s", "USER": "u", "OTHER": "o"},
                          wrap='echo "$HOME $LOGNAME $SHELL $USER [$OTHER]"')
     cluster.wait(job)
@@ -188,7 +188,7 @@ def test_node_list_variables(cluster):
     ("-w n[2-3] --ntasks-per-node=2", "2(x2) 4"),
     ("-N2 --exclusive -n3", "2,1 3"),
 ])
-def test_tasks_of_each_node_without_a_number_of_tasks(cluster, options, told):
+def test_ntasks_per_node_alone_sets_the_number_of_tasks(cluster, options, told):
     show = "echo $SLURM_TASKS_PER_NODE ${SLURM_NTASKS:--}"
     job = cluster.sbatch(*options.split(), wrap=show)
     cluster.wait(job)
@@ -204,7 +204,7 @@ def test_tasks_of_each_node_without_a_number_of_tasks(cluster, options, told):
     ("-N2 -n3 --exclusive -c2", "2,1"),
     ("-N2 -n12 --exclusive -O", "6(x2)"),
 ])
-def test_a_job_is_told_of_tasks_as_its_steps_have_them(cluster, options, told):
+def test_tasks_per_node_variable_matches_the_steps(cluster, options, told):
     show = "echo $SLURM_TASKS_PER_NODE"
     job = cluster.sbatch(*options.split(), wrap=f"{show}; srun sh -c '{show}' | sort -u")
     assert cluster.wait(job)["JobState"] == "COMPLETED"
@@ -212,7 +212,7 @@ def test_a_job_is_told_of_tasks_as_its_steps_have_them(cluster, options, told):
     assert cluster.run(["salloc", "-Q", *options.split(), "sh", "-c", show]).ok() == told
 
 
-def test_tasks_that_follow_from_gpus_are_told(make_cluster):
+def test_tasks_that_follow_from_gpus_are_in_the_environment(make_cluster):
     c = make_cluster(nodes=1, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
     for options, told in ("--gpus=2 --gpus-per-task=1", "2 2 2"), ("--gpus=2 --ntasks-per-gpu=1", "2 2 2"):
         show = "echo $SLURM_TASKS_PER_NODE $SLURM_NTASKS $SLURM_NPROCS"
@@ -241,7 +241,7 @@ def test_wait_option_gives_the_jobs_status(cluster):
         assert p.wait() == 1
 
 
-def test_output_patterns(cluster):
+def test_output_file_patterns_are_expanded(cluster):
     job = cluster.sbatch("-J", "pat", "-o", "%x.%j.%N.%n.%t.%u.out", "-e", "%A-%%.err", wrap="echo o; echo e >&2")
     cluster.wait(job)
     user = cluster.run("id -un").ok()
@@ -249,7 +249,7 @@ def test_output_patterns(cluster):
     assert (cluster.work / f"{job}-%.err").read_text() == "e\n"
 
 
-def test_the_script_is_looked_for_in_the_directory_of_the_job(cluster):
+def test_script_is_searched_in_the_working_directory(cluster):
     """sbatch(1), SCRIPT PATH RESOLUTION: --chdir, the working directory, PATH."""
     for place in ("one", "two"):
         (cluster.work / place).mkdir()
@@ -266,7 +266,7 @@ def test_the_script_is_looked_for_in_the_directory_of_the_job(cluster):
 
 
 @pytest.mark.parametrize("how", ("missing", "file", "closed")[:3 if ROOT else 2])  # root alone runs a job as another user
-def test_a_working_directory_that_cannot_be_entered_is_tmp(cluster, how):
+def test_inaccessible_working_directory_becomes_tmp(cluster, how):
     """The job runs in /tmp, and its error output says why."""
     place = cluster.work / f"place-{how}"
     why = {"missing": "No such file or directory", "file": "Not a directory", "closed": "Permission denied"}[how]
@@ -285,7 +285,7 @@ def test_a_working_directory_that_cannot_be_entered_is_tmp(cluster, how):
     assert done.ok() == "/tmp" and done.stderr.endswith(said), done.stderr
 
 
-def test_each_run_of_a_requeued_job_has_a_file(cluster):
+def test_each_run_of_a_requeued_job_has_its_output_file(cluster):
     job = cluster.sbatch("--requeue", "-o", "run-%r.txt", script='#!/bin/sh\ntest "$SLURM_RESTART_COUNT" || sleep 60\n')
     eventually(lambda: (cluster.work / "run-0.txt").exists(), "the first run has its file")
     cluster.run(f"scontrol requeuehold {job}").ok()
@@ -295,7 +295,7 @@ def test_each_run_of_a_requeued_job_has_a_file(cluster):
     assert cluster.wait(job)["JobState"] == "COMPLETED" and (cluster.work / "run-1.txt").exists()
 
 
-def test_the_path_is_told_as_it_is(cluster):
+def test_output_path_is_shown_unchanged(cluster):
     """Before, during and after: whatever letters are in it, the file is where scontrol and the hooks say."""
     pattern = "%x-%t-%n-%3s-%J-%b-%4A-%N-%q.txt"
     job = cluster.sbatch("-J", "told", "-w", "n2", "-o", pattern, "--hold", wrap="scontrol show job $SLURM_JOB_ID")
@@ -311,7 +311,7 @@ def test_the_path_is_told_as_it_is(cluster):
     assert cluster.run(f"{listed} --expand-patterns").ok().strip() == name
 
 
-def test_output_can_be_read_while_it_runs(cluster):
+def test_output_can_be_read_while_the_job_runs(cluster):
     """CORE-097."""
     go = cluster.work / "go"
     job = cluster.sbatch(wrap=f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo last")
@@ -352,7 +352,7 @@ def test_whole_nodes_count_all_their_cpus(make_cluster):
     assert (fields["NumNodes"], fields["NumCPUs"]) == ("4", "8")
 
 
-def test_an_idle_node_holds_nothing_of_jobs(make_cluster):
+def test_idle_node_keeps_no_files_of_jobs(make_cluster):
     """CORE-027: after the jobs the spool directory of a node is the same as before."""
     c = make_cluster(nodes=2)
     spool = c.dir / "spool"
@@ -386,7 +386,7 @@ def test_purged_after_min_job_age(make_cluster):
     eventually(lambda: "Invalid job id" in c.run(f"scontrol show job {job}").stderr, "purge of the job")
 
 
-def test_epilog_keeps_the_node_until_it_is_done(make_cluster):
+def test_node_is_free_after_its_epilog(make_cluster):
     """CORE-100, 107, 156, 219, 223: an epilog on every node, as the daemon's user, before the node is free."""
     c = make_cluster(nodes=2, start=False)
     gate, mark = c.dir / "gate", c.dir / "mark"
@@ -428,7 +428,7 @@ def test_tasks_have_the_groups_of_the_user_alone(cluster):
         assert sorted(map(int, said.split())) == groups
 
 
-def test_the_mask_that_the_environment_asks_for(cluster):
+def test_umask_of_the_environment_is_applied(cluster):
     """SLURM_UMASK, of sbatch and srun: for the files of the output and for the tasks. What srun tells a task is no wish."""
     def mode(name):
         return oct((cluster.work / name).stat().st_mode & 0o777)
@@ -454,7 +454,7 @@ def test_the_mask_that_the_environment_asks_for(cluster):
             cluster.run(line, env={"SLURM_UMASK": bad}).fails(f"Invalid value for SLURM_UMASK: '{bad}' is not an octal number")
 
 
-def test_warning_before_the_limit(make_cluster):
+def test_warning_signal_is_sent_before_the_limit(make_cluster):
     """CORE-184, 185, 209. --signal: to the steps, or with B: only to the script, the requested number of seconds before the limit."""
     c = make_cluster(nodes=2)
     script = "#!/bin/sh\n#SBATCH -t 0:04 --signal=B:USR1@2\ntrap 'echo warned; exit 3' USR1\nwhile :; do sleep 0.05; done\n"
@@ -469,7 +469,7 @@ def test_warning_before_the_limit(make_cluster):
     assert step.returncode == 4
 
 
-def test_deadline(cluster):
+def test_job_past_its_deadline_is_refused_or_ended(cluster):
     cluster.run(["sbatch", "--deadline=now+1minute", "-t5", "--wrap", "true"]).fails("Requested deadline can not be met")
     cluster.run(["sbatch", "--deadline=soon", "--wrap", "true"]).fails("Invalid --deadline specification: soon")
     cluster.run(["sbatch", "--deadline=1970-01-01", "--wrap", "true"]).fails("Invalid --deadline specification: 1970-01-01")
@@ -482,7 +482,7 @@ def test_deadline(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_an_interpreter_that_is_not_there_is_named(cluster):
+def test_missing_interpreter_is_named(cluster):
     """The script exists, but the interpreter in its first line does not."""
     job = cluster.sbatch(script="#! /no/such/shell -x\ntrue\n")
     assert cluster.wait(job)["ExitCode"] == "2:0"
@@ -491,7 +491,7 @@ def test_an_interpreter_that_is_not_there_is_named(cluster):
 
 @pytest.mark.allocator  # sanitizers keep their programs from locking memory
 @pytest.mark.parametrize("word", ["slurmstepd_memlock", "slurmstepd_memlock_all"])
-def test_shepherds_that_are_not_swapped_out(make_cluster, word):
+def test_step_daemons_can_be_locked_in_memory(make_cluster, word):
     """LaunchParameters; tasks have no lock."""
     c = make_cluster(nodes=1, conf=f"LaunchParameters={word}")
     job = c.sbatch("-o", "out", wrap="grep VmLck /proc/$PPID/status /proc/self/status")
@@ -500,7 +500,7 @@ def test_shepherds_that_are_not_swapped_out(make_cluster, word):
     assert shepherd > 0 and own == 0
 
 
-def test_a_launch_failure_names_the_file(cluster):
+def test_launch_failure_names_the_file(cluster):
     """In the record of the job, and to sbatch --wait."""
     for options, text in ((["-o", "/nonexistent/out"], "Could not open standard output file /nonexistent/out: No such file or directory"),
                           (["-e", "/nonexistent/err"], "Could not open standard error file /nonexistent/err: No such file or directory"),

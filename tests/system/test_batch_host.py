@@ -25,7 +25,7 @@ def submit(c, batch, *more, wrap=WHERE):
     return c.sbatch(*options, *([f"--batch={batch}"] if batch else []), wrap=wrap)
 
 
-def test_where_the_script_runs(mixed):
+def test_script_runs_on_the_first_node_with_the_features(mixed):
     c = mixed
     for batch, node in ((None, "n1"), ("fast", "n3"), ("slow&big", "n2"), ("fast&big", "n1")):
         job = submit(c, batch)
@@ -45,7 +45,7 @@ def test_warning_signal_reaches_the_batch_host(mixed):
     assert (fields["BatchHost"], fields["JobState"], fields["ExitCode"]) == ("n3", "FAILED", "0:10")
 
 
-def test_in_the_environment_and_the_script(mixed):
+def test_batch_features_from_environment_and_script(mixed):
     c = mixed
     script = f"#!/bin/sh\n#SBATCH --batch=fast\n#SBATCH -C slow|fast -N3 -o out\n{WHERE}\n"
     script = script.replace("#SBATCH -C slow|fast -N3 -o out", "#SBATCH -C slow|fast\n#SBATCH -N3\n#SBATCH -o out")
@@ -54,7 +54,7 @@ def test_in_the_environment_and_the_script(mixed):
     assert c.wait(job)["BatchHost"] == "n3"
 
 
-def test_what_is_not_asked_of_the_nodes_is_refused(mixed):
+def test_batch_features_beyond_the_constraint_are_refused(mixed):
     c = mixed
     c.run(["sbatch", "-C", "slow", "--batch=fast", "--wrap", "true"]).fails("Invalid feature specification",
                                                                            "fast is not among the features of --constraint")
@@ -62,7 +62,7 @@ def test_what_is_not_asked_of_the_nodes_is_refused(mixed):
     c.run(["sbatch", "-C", "fast", "--batch=fast*2", "--wrap", "true"]).fails("no counts")
 
 
-def test_it_stays_there_over_a_restart(mixed):
+def test_batch_host_is_kept_across_restarts(mixed):
     c = mixed
     job = submit(c, "fast", wrap="trap 'echo told >>marks' USR1; echo $SLURMD_NODENAME >>marks; sleep 300000 & while :; do wait; done")
     marks = c.work / "marks"

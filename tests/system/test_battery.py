@@ -32,7 +32,7 @@ def finish(c, job, name):
     assert c.wait(job)["ExitCode"] == "3:0"
 
 
-def test_killed_again_in_its_recovery(make_cluster):
+def test_controller_killed_during_its_recovery_loses_nothing(make_cluster):
     """A5: the controller is killed at any time of its start; acknowledged changes survive, and running jobs continue."""
     c, pick = make_cluster(nodes=1), random.Random(SEED)
     runs = begin(c, "go")
@@ -57,7 +57,7 @@ def test_killed_again_in_its_recovery(make_cluster):
     finish(c, runs, "go")
 
 
-def test_an_old_copy_of_the_state(make_cluster):
+def test_old_copy_of_the_state_is_refused(make_cluster):
     """A6: nodes that have heard of a later epoch take no orders of an earlier one: nothing is run twice under one number."""
     c = make_cluster(nodes=1)
     c.kill("slurmctld")
@@ -85,7 +85,7 @@ def test_an_old_copy_of_the_state(make_cluster):
 
 
 @pytest.mark.trials(50)
-def test_new_connections_alone_are_lost(make_cluster):
+def test_cluster_survives_loss_of_new_connections(make_cluster):
     """C2: existing connections continue; a request that was lost meanwhile reports an error, and all works again at once afterwards."""
     c = make_cluster(nodes=1)
     proxy = Proxy(("127.0.0.1", c.port))
@@ -164,7 +164,7 @@ void *realloc(void *old, size_t size)
 
 
 @pytest.mark.allocator
-def test_an_allocation_fails(make_cluster):
+def test_controller_survives_a_failed_memory_allocation(make_cluster):
     """D4: the controller replies with an error or ends; acknowledged changes survive."""
     c, pick = make_cluster(nodes=1, start=False), random.Random(SEED)
     where = c.dir / "first"
@@ -198,7 +198,7 @@ def test_an_allocation_fails(make_cluster):
 
 @pytest.mark.allocator
 @pytest.mark.parametrize("program", ["slurmd", "slurmstepd-spank"])
-def test_an_allocation_of_a_node_fails(make_cluster, program):
+def test_node_daemon_survives_a_failed_memory_allocation(make_cluster, program):
     """D4: a daemon of a node ends, or refuses: the job has run or says that it has not, its node is well, and nothing is left there."""
     c, pick = make_cluster(nodes=1, start=False, conf="MessageTimeout=2"), random.Random(SEED)
     where, sbin = c.dir / "first", c.dir / "sbin"
@@ -315,7 +315,7 @@ def test_slurmd_that_cannot_read_its_jobs_does_not_start(make_cluster, what, why
 
 
 @pytest.mark.trials(10)
-def test_no_descriptor_left(make_cluster):
+def test_controller_without_free_descriptors_closes_idle_connections(make_cluster):
     """D5: the controller has no descriptor for another connection: it closes an idle one instead, and logs this."""
     c = make_cluster(nodes=1)
     runs = begin(c, "go")
@@ -337,7 +337,7 @@ def test_no_descriptor_left(make_cluster):
     finish(c, runs, "go")
 
 
-def test_the_clock_is_set(make_cluster, tmp_path):
+def test_cluster_survives_a_clock_change(make_cluster, tmp_path):
     """E1: by an hour, by ten years, to 1970, 2038 and 2106 and back: no job ends early, and everything continues."""
     c = make_cluster(nodes=1, start=False)
     built, skew = wrong_clock(tmp_path)

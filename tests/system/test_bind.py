@@ -45,7 +45,7 @@ def test_counted_cpus_are_bound_by_the_affinity_plugin_alone(make_cluster):
 
 
 @two_cpus
-def test_each_task_has_its_own(bound):
+def test_as_many_tasks_as_cpus_are_bound_by_default(bound):
     """CORE-160, GANG-58: as many tasks as CPUs are bound without being asked to."""
     one, two = cpus()
     assert shown(bound, "-N1", "-n2") == {"0": one, "1": two}
@@ -58,7 +58,7 @@ def test_each_task_has_its_own(bound):
 @pytest.mark.parametrize("bind, expected", [
     ("rank", "one two"), ("map_cpu:{two},{one}", "two one"), ("map_cpu:{two}*2", "two two"), ("threads", "one two"),
     ("mask_cpu:{first:x}", "one one"), ("q,mask_cpu:0x{second:x},0x{first:x}", "two one"), ("none", None)])
-def test_as_it_is_asked_for(bound, bind, expected):
+def test_tasks_are_bound_as_requested(bound, bind, expected):
     one, two = cpus()
     asked = bind.format(one=one, two=two, first=1 << int(one), second=1 << int(two))
     got = shown(bound, "-N1", "-n2", f"--cpu-bind={asked}")
@@ -74,7 +74,7 @@ def expand(text):
 
 
 @two_cpus
-def test_what_a_task_is_told(bound):
+def test_task_environment_describes_the_binding(bound):
     """X-02; and a srun in it does not take that for a wish."""
     one, two = (1 << int(c) for c in cpus())
     line = "echo $SLURM_CPU_BIND $SLURM_CPU_BIND_TYPE $SLURM_CPU_BIND_LIST $SLURM_CPU_BIND_VERBOSE"
@@ -98,7 +98,7 @@ def test_verbose_binding_is_printed(bound):
 
 
 @two_cpus
-def test_steps_side_by_side(bound):
+def test_concurrent_steps_have_different_cpus(bound):
     """CORE-160: with --exact each has CPUs of its own; without, all that the job has."""
     one, two = cpus()
     script = (f"srun -n1 --exact --mem=0 sh -c '{SHOW}; echo >a; until [ -e b ]; do :; done' & "
@@ -108,14 +108,14 @@ def test_steps_side_by_side(bound):
 
 
 @two_cpus
-def test_a_script_has_what_its_job_has(bound):
+def test_script_is_bound_to_the_cpus_of_its_job(bound):
     for options, count in ((["-n1"], 1), (["-n2"], 2)):
         job = bound.sbatch("-N1", "-o", "shown", *options, wrap=SHOW)
         assert bound.wait(job)["JobState"] == "COMPLETED"
         assert len(expand((bound.work / "shown").read_text().strip())) == count
 
 
-def test_memory(bound):
+def test_memory_binding_is_applied(bound):
     done = bound.run(["srun", "-N1", "--mem-bind=map_mem:0", "sh", "-c", "grep -c 'bind:0' /proc/self/numa_maps"])
     assert int(done.ok()) > 0
     assert int(bound.run(["srun", "-N1", "--mem-bind=local", "sh", "-c", "grep -c 'bind:' /proc/self/numa_maps"]).ok()) > 0
@@ -139,20 +139,20 @@ def test_memory(bound):
     ("--cpu-bind=map_cpu:x", 1, "Invalid binding of tasks: invalid CPU number 'x'"),
     ("--cpu-bind=mask_cpu:0xq", 1, "Invalid binding of tasks: invalid CPU set '0xq'"),
 ])
-def test_what_makes_no_sense(bound, option, status, words):
+def test_invalid_bindings_are_refused(bound, option, status, words):
     done = bound.run(["srun", "-N1", option, "true"])
     done.fails(words)
     assert done.returncode == status
 
 
-def test_beyond_what_the_step_has(bound):
+def test_binding_beyond_the_step_is_limited_to_its_cpus(bound):
     one = 1 << int(cpus()[0])
     done = bound.run(["srun", "-N1", "-n1", "--cpu-bind=map_cpu:4000", "sh", "-c", SHOW])
     assert done.ok() == cpus()[0]
     assert f"CPU binding outside of job step allocation: 0x1{'0' * 1000} asked for, the step has 0x{one:x}" in done.stderr
 
 
-def test_a_node_with_more_than_the_machine_has(make_cluster):
+def test_binding_is_skipped_for_configured_cpus_beyond_the_machine(make_cluster):
     c = make_cluster(nodes=1, cpus=4000, conf="TaskPlugin=task/affinity")
     assert c.run("srun -n2 true").ok() == ""
     done = c.run("srun -n2 --cpu-bind=cores true")

@@ -48,7 +48,7 @@ def test_configure_and_make(tmp_path):
     assert sorted(p.name for p in TOP.iterdir()) == before
 
 
-def test_configure_refuses(tmp_path):
+def test_configure_refuses_unknown_arguments(tmp_path):
     for word, text in (("--nonsense", "unknown option '--nonsense'"), ("foo", "unexpected argument 'foo'")):
         done = run(tmp_path, TOP / "configure", word)
         assert done.returncode == 1 and text in done.stderr

@@ -64,7 +64,7 @@ def calls(c, job, full=False):
     return [" ".join(line) if full else line[0] for line in lines if line[1] == str(job)]
 
 
-def test_a_job_with_a_buffer(make_cluster):
+def test_job_with_a_buffer_passes_all_stages(make_cluster):
     """HET-25: the whole life of a buffer, the job's environment, errors for the user, pools, and the output of scontrol."""
     c = make(make_cluster, conf="Directive=BB_SITE\n")
     script = "#!/bin/sh\n#BB_SITE pool=p capacity=3 %j %x %% \\\\%j\n#SBATCH -J name\necho $BB_NODES\nexit 3\n"
@@ -96,7 +96,7 @@ def test_a_job_with_a_buffer(make_cluster):
     assert (c.dir / f"script-{last}").read_text() == "#!/bin/sh\n#BB_SITE from a file\n"
 
 
-def test_failures_and_crashes(make_cluster):
+def test_failed_stages_and_crashes_are_survived(make_cluster):
     """HET-25: a function that fails holds the job; kill -9 of the controller in any phase neither loses nor repeats anything."""
     c = make(make_cluster)
     (c.dir / "fail-data_in").touch()

@@ -36,7 +36,7 @@ def test_stubborn_job_is_killed(cluster):
     assert cluster.wait(job)["JobState"] == "CANCELLED"
 
 
-def test_time_limit(cluster):
+def test_job_ends_at_its_time_limit(cluster):
     """CORE-158."""
     job = running(cluster, "-t", "1")
     cluster.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()
@@ -48,7 +48,7 @@ def shorten(cluster, job):
     cluster.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()
 
 
-def test_the_limit_is_said_by_every_step(make_cluster):
+def test_every_step_reports_the_time_limit(make_cluster):
     """By the script and by steps, of whose tasks the first has ended; also when the node was away as the limit passed."""
     c = make_cluster(nodes=2, conf="KillWait=30")  # time for each srun to write, also on a busy machine
     step = "[ $SLURM_PROCID = 0 ] && exit; echo up; exec sleep 100"
@@ -74,7 +74,7 @@ def test_the_limit_is_said_by_every_step(make_cluster):
             (c.work / f"s{wait}.out").unlink()
 
 
-def test_the_limit_is_said_to_those_who_wait(cluster):
+def test_waiting_commands_report_the_time_limit(cluster):
     for command in (["sbatch", "--wait", "-o", "waited.out", "--wrap", "sleep 100"],
                     ["srun", "-n2", "sh", "-c", "[ $SLURM_PROCID = 0 ] && exit; exec sleep 100"],
                     ["srun", "-n2", "--wait=30", "sleep", "100"]):
@@ -94,7 +94,7 @@ def test_the_limit_is_said_to_those_who_wait(cluster):
         assert cluster.wait(job)["JobState"] == "TIMEOUT"
 
 
-def test_by_user_name_state_partition(cluster):
+def test_filters_select_by_user_name_state_and_partition(cluster):
     """CORE-190, 192."""
     user = cluster.run("id -un").ok()
     jobs = [cluster.sbatch("-J", f"job{i}", "-o", "/dev/null", wrap="sleep 100") for i in range(3)]
@@ -106,7 +106,7 @@ def test_by_user_name_state_partition(cluster):
         assert cluster.wait(job)["JobState"] == "CANCELLED"
 
 
-def test_a_signal_for_a_node_that_is_away(make_cluster):
+def test_signal_for_a_disconnected_node_is_reported(make_cluster):
     """The signal is not kept, and scancel reports an error; the order to end a job or its script is kept."""
     c = make_cluster(nodes=2)
     script = c.sbatch("-w", "n2", wrap="sleep 300000")
@@ -155,7 +155,7 @@ def test_a_signal_that_reaches_some_nodes(make_cluster):
     c.wait(job)
 
 
-def test_one_step_only(cluster):
+def test_one_step_is_cancelled_alone(cluster):
     """CORE-194: also with a filter, and with a confirmation: scancel never cancels the job of the step."""
     job = cluster.sbatch("-n2", "-J", "steps", script="#!/bin/sh\nfor i in 0 1 2 3; do srun -n1 sleep 100; done\necho step ended $?\n")
     user = cluster.run("id -un").ok()
@@ -177,7 +177,7 @@ def test_one_step_only(cluster):
     assert "step ended" in cluster.output(job)
 
 
-def test_without_selection(cluster):
+def test_scancel_without_selection_is_refused(cluster):
     """CORE-191: an error, but a question on a terminal."""
     cluster.run("scancel").fails("scancel: error: No job identification provided")
     job = running(cluster)
@@ -188,7 +188,7 @@ def test_without_selection(cluster):
     cluster.wait(job)
 
 
-def test_asked_for_elements(cluster):
+def test_interactive_cancel_asks_for_elements(cluster):
     """CORE-191: a typed answer may contain commas in the brackets of an id, and between ids."""
     array, other, left = (cluster.sbatch("-H", *more, wrap="true") for more in (["-a", "1-4"], [], []))
     asked = Terminal(cluster, ["scancel"])
@@ -207,7 +207,7 @@ def test_batch_signal_only(cluster):
     assert "usr1" in cluster.output(job)
 
 
-def test_finished_job(cluster):
+def test_cancelling_a_finished_job_is_reported(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="true")
     cluster.wait(job)
     over = f"scancel: error: Kill job error on job id {job}: Job/step already completing or completed\n"
@@ -219,7 +219,7 @@ def test_finished_job(cluster):
     cluster.run(f"scancel -s USR1 {job}").fails(over)
 
 
-def test_several_of_which_some_are_unknown(cluster):
+def test_unknown_jobs_do_not_spare_the_others(cluster):
     ended, held = cluster.sbatch("-o", "/dev/null", wrap="true"), cluster.sbatch("-H", wrap="true")
     cluster.wait(ended)
     unknown = "scancel: error: Kill job error on job id {}: Invalid job id specified\n"
@@ -240,7 +240,7 @@ def test_status_of_an_unknown_job(cluster, options, status):
     assert (done.returncode, done.stdout, done.stderr) == (status, "", "" if "-Q" in options else said)
 
 
-def test_filters_choose_among_the_jobs_that_are_named(cluster):
+def test_filters_apply_to_the_named_jobs(cluster):
     held, array = cluster.sbatch("-H", "-J", "held", wrap="true"), cluster.sbatch("-H", "-a", "1-3", wrap="true")
     done = cluster.run(f"scancel -t RUNNING {held} {array}_1 {array}_2")
     assert (done.ok(), done.stderr) == ("", "")

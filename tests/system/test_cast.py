@@ -115,7 +115,7 @@ def sbcast(c, *words, **more):
     return c.run(["sbcast", "-j", str(c.job_id), *map(str, words)], **more)
 
 
-def test_a_suspended_job_takes_its_files_when_it_runs_again(mine):
+def test_sbcast_waits_for_a_suspended_job(mine):
     """sbcast waits, also for a job that gang scheduling suspends, and prints the reason once."""
     mine.run(f"scontrol suspend {mine.job_id}").ok()
     waiting = mine.popen(["sbcast", "-j", str(mine.job_id), mine.source, f"{mine.dir}/local/later"])
@@ -128,7 +128,7 @@ def test_a_suspended_job_takes_its_files_when_it_runs_again(mine):
     assert {digest(mine.at(node) / "later") for node in mine.names} == {digest(mine.source)}
 
 
-def test_a_file_comes_to_every_node(mine):
+def test_file_reaches_every_node(mine):
     """X-18, CORE-225: with every width of the tree."""
     for width in (1, 2, 3, 8):
         dest = f"{mine.dir}/local/w{width}"
@@ -157,7 +157,7 @@ def test_components_of_a_heterogeneous_job(nodes):
             subprocess.run(["rm", "-rf", path], check=True)
 
 
-def test_some_nodes_of_the_job(mine):
+def test_nodelist_selects_nodes_of_the_job(mine):
     """--nodelist: a subset of the job's nodes, in any order; others of the cluster are refused, and nothing is copied then."""
     sbcast(mine, "-F1", "-w", "n[6,2-3],n2", mine.source, f"{mine.dir}/local/some").ok()
     assert [s is not None for s in mine.sums("some")] == [f"n{i}" in ("n2", "n3", "n6") for i in range(1, 8)]
@@ -170,7 +170,7 @@ def test_some_nodes_of_the_job(mine):
     assert [n for n, s in zip(mine.names, mine.sums("other"), strict=True) if s == digest(mine.source)] == ["n2", "n3", "n4"]
 
 
-def test_lengths_at_the_edges_of_pieces(mine):
+def test_files_of_any_length_are_copied(mine):
     source = mine.dir / "edge"
     for length in (0, 1, 65535, 65536, 65537, 4 * 65536):
         source.write_bytes(random.Random(length).randbytes(length))
@@ -178,7 +178,7 @@ def test_lengths_at_the_edges_of_pieces(mine):
         assert mine.sums("edge") == [digest(source)] * 7, length
 
 
-def test_inside_an_allocation(mine):
+def test_sbcast_copies_inside_an_allocation(mine):
     """The job is that of SLURM_JOB_ID; a relative DEST is where sbcast is."""
     env = {"SLURM_JOB_ID": str(mine.job_id)}
     mine.run(["sbcast", mine.source, "here"], env=env, cwd=mine.dir / "local").ok()
@@ -187,7 +187,7 @@ def test_inside_an_allocation(mine):
     assert mine.sums("source") == [digest(mine.source)] * 7
 
 
-def test_mode_and_times(mine):
+def test_mode_and_times_are_preserved(mine):
     source = mine.dir / "program"
     source.write_bytes(b"#!/bin/sh\necho here\n")
     source.chmod(0o775)
@@ -201,7 +201,7 @@ def test_mode_and_times(mine):
 
 
 @pytest.mark.parametrize("path", ["/proc/version", "/sys/devices/system/cpu/possible", "empty"])
-def test_a_file_that_does_not_say_its_size(mine, path):
+def test_file_of_unknown_size_is_copied(mine, path):
     source = pathlib.Path(path)
     if path == "empty":
         source = mine.dir / "empty"
@@ -220,7 +220,7 @@ def test_endless_files_are_refused(mine):
     assert not mine.at("n1", "text2").exists()
 
 
-def test_a_network_for_files():
+def test_broadcast_network_is_used():
     """BcastAddr: requests go to the node daemons as before, the file goes to the other address."""
     with running(Private, nodes=2, start=False) as c:
         text = c.conf_file.read_text()
@@ -245,7 +245,7 @@ def test_a_network_for_files():
         assert c.sums("x") == [digest(source)] * 2
 
 
-def test_a_network_for_files_that_one_node_has_not():
+def test_node_without_the_broadcast_network_is_named():
     """CORE-229: the others have the file, and are named."""
     with running(Private, nodes=3, start=False) as c:
         text = c.conf_file.read_text()
@@ -260,7 +260,7 @@ def test_a_network_for_files_that_one_node_has_not():
         assert c.sums("x") == [digest(source), None, digest(source)]
 
 
-def test_what_is_there_stays_without_force(mine):
+def test_existing_file_is_kept_without_force(mine):
     mine.put("there", b"old")
     said = sbcast(mine, mine.source, f"{mine.dir}/local/there").fails()
     assert "sbcast: error: REQUEST_FILE_BCAST(n[1-7]): File exists" in said and said.count("REQUEST") == 1, said
@@ -271,7 +271,7 @@ def test_what_is_there_stays_without_force(mine):
     assert mine.left() == ["there"]
 
 
-def test_all_or_none(mine):
+def test_failure_of_one_node_leaves_the_file_on_none(mine):
     """CORE-227: one node fails, so no node has the file."""
     mine.at("n5", "one").write_bytes(b"old")
     said = sbcast(mine, mine.source, f"{mine.dir}/local/one").fails("(n5): File exists", "no node has it")
@@ -280,7 +280,7 @@ def test_all_or_none(mine):
     assert mine.at("n5", "one").read_bytes() == b"old"
 
 
-def test_a_full_disk(mine):
+def test_full_disk_is_reported(mine):
     """CORE-227: the error names the place and comes before any data is written."""
     big = mine.dir / "big"
     with open(big, "wb") as f:
@@ -289,7 +289,7 @@ def test_a_full_disk(mine):
     assert mine.left() == []
 
 
-def test_a_disk_that_fills_on_one_node(mine):
+def test_disk_filling_on_one_node_leaves_no_file(mine):
     mine.at("n2", "filler").write_bytes(bytes(62 * MIB))
     said = sbcast(mine, mine.source, f"{mine.dir}/local/x").fails("REQUEST_FILE_BCAST(n2): No space left on device")
     assert said.count("REQUEST_FILE_BCAST") == 1
@@ -310,7 +310,7 @@ def test_links_are_not_followed(mine):
     assert mine.sums("link") == [digest(mine.source)] * 7
 
 
-def test_places_that_cannot_be(mine):
+def test_invalid_destinations_are_refused(mine):
     where = f"{mine.dir}/local"
     sbcast(mine, mine.source, f"{where}/no/such").fails("(n[1-7]): No such file or directory")
     sbcast(mine, "-f", mine.source, where).fails("(n[1-7]): Is a directory")
@@ -319,7 +319,7 @@ def test_places_that_cannot_be(mine):
     assert mine.left() == ["a\nb"]
 
 
-def test_one_directory_for_all_nodes(mine):
+def test_nodes_may_share_a_directory(mine):
     """Nodes that share a file system: they agree on the file, with and without force."""
     dest = mine.work / "shared"
     sbcast(mine, mine.source, dest).ok()
@@ -330,7 +330,7 @@ def test_one_directory_for_all_nodes(mine):
     dest.unlink()
 
 
-def test_compression(mine):
+def test_compressible_and_random_data_are_copied(mine):
     """X-18: data that can be compressed, and data that cannot."""
     text = mine.dir / "text"
     text.write_bytes(b"all work and no play\n" * 300000)
@@ -344,7 +344,7 @@ def test_compression(mine):
     assert mine.sums("t") == [digest(text)] * 7
 
 
-def test_it_is_the_users_own_file(nodes):
+def test_file_is_created_with_the_rights_of_the_user(nodes):
     """The receiver acts with the rights of the job's user: files that the user may not write remain unchanged."""
     c = nodes
     user = pwd.getpwnam("nobody")
@@ -373,7 +373,7 @@ def test_it_is_the_users_own_file(nodes):
         subprocess.run(f"rm -rf {c.at(node)}/*", shell=True, check=True)
 
 
-def test_refusals(mine):
+def test_invalid_command_lines_are_refused_as_slurm_does(mine):
     """As Slurm says it, with its exit status."""
     done = mine.run("sbcast one")
     assert done.returncode == 1
@@ -392,14 +392,14 @@ def test_refusals(mine):
     assert "--send-libs" in mine.run("sbcast --help").ok()
 
 
-def test_a_job_that_waits_or_is_over(nodes):
+def test_cast_to_a_pending_or_ended_job_is_refused(nodes):
     number = nodes.sbatch("-H", "-N", "1", wrap="true")
     nodes.run(f"sbcast -j {number} /etc/passwd {nodes.dir}/local/x").fails("Job is pending execution")
     nodes.run(f"scancel {number}").ok()
     nodes.run(f"sbcast -j {number} /etc/passwd {nodes.dir}/local/x").fails("Job/step already completing or completed")
 
 
-def test_only_the_nodes_of_a_step(mine):
+def test_cast_to_a_step_reaches_its_nodes_only(mine):
     step = mine.popen(["srun", "--overlap", f"--jobid={mine.job_id}", "-N2", "-n2", "-w", "n2,n4", "sleep", "600"])
     eventually(lambda: "0" in mine.run(f"squeue -h -s -j {mine.job_id} -o %i").stdout, "the step")
     mine.run(f"sbcast -j {mine.job_id}.0 {mine.source} {mine.dir}/local/s").ok()
@@ -482,7 +482,7 @@ def large(mine):
 
 
 @pytest.mark.parametrize("which", ["n1", "n4", "n7"])
-def test_a_node_that_dies_midway(large, which):
+def test_dying_node_fails_alone(large, which):
     """CORE-228, CORE-229: only this node fails; the nodes below it continue from their positions."""
     m = Midway(large)
     m.kill(which)
@@ -494,7 +494,7 @@ def test_a_node_that_dies_midway(large, which):
 
 
 @pytest.mark.parametrize("dying", ["236", "13"])
-def test_several_nodes_that_die_midway(large, dying):
+def test_several_dying_nodes_fail_alone(large, dying):
     """CORE-229: neighbours, too, and the two that one is fed by and feeds."""
     m = Midway(large)
     for n in dying:
@@ -506,7 +506,7 @@ def test_several_nodes_that_die_midway(large, dying):
     m.gone()
 
 
-def test_a_node_that_stands_still_midway(large):
+def test_hanging_node_is_given_up(large):
     """CORE-229: it is given up after --timeout, and does no harm when it wakes."""
     m = Midway(large, "-t3")
     m.kill("n3", signal.SIGSTOP)
@@ -518,7 +518,7 @@ def test_a_node_that_stands_still_midway(large):
     assert large.sums("half") == [None if n == "n3" else digest(large.large) for n in large.names]
 
 
-def test_the_sender_that_dies_midway(large):
+def test_dying_sender_leaves_no_file(large):
     """CORE-227: no node keeps a part of the file."""
     m = Midway(large)
     m.run.kill()
@@ -527,7 +527,7 @@ def test_the_sender_that_dies_midway(large):
     assert large.left() == []
 
 
-def test_the_job_that_ends_midway(large):
+def test_end_of_the_job_ends_the_cast(large):
     m = Midway(large)
     large.run(f"scancel {large.job_id}").ok()
     m.gone()
@@ -537,7 +537,7 @@ def test_the_job_that_ends_midway(large):
     large.wait(large.job_id)
 
 
-def test_a_source_that_changes_midway(large):
+def test_changing_source_is_not_mixed(large):
     """The source changes while it is read: no node gets a mixture."""
     source = large.dir / "changes"
     source.write_bytes(large.large.read_bytes())
@@ -555,7 +555,7 @@ def test_a_source_that_changes_midway(large):
     assert large.left() == []
 
 
-def test_a_directory_that_vanishes_midway(large):
+def test_removed_directory_fails_the_cast(large):
     for node in large.names:
         large.at(node, "dir").mkdir()
     m = Midway(large, dest=f"{large.dir}/local/dir/x")
@@ -566,7 +566,7 @@ def test_a_directory_that_vanishes_midway(large):
     m.gone()
 
 
-def test_the_node_daemon_that_is_killed_midway(large):
+def test_receivers_survive_a_killed_node_daemon(large):
     """Receivers outlive it, as steps do."""
     m = Midway(large)
     where = large.at("n3")
@@ -580,7 +580,7 @@ def test_the_node_daemon_that_is_killed_midway(large):
     large.wait_ready()
 
 
-def test_nodes_that_are_gone_before(mine):
+def test_nodes_lost_before_the_cast_are_named(mine):
     """CORE-229: one daemon does not run, another one does not answer."""
     mine.kill("n6")
     os.kill(mine.daemons["n2"].pid, signal.SIGSTOP)
@@ -647,7 +647,7 @@ def test_srun_sends_libraries(nodes):
         subprocess.run(f"rm -rf {c.at(node)}/*", shell=True, check=True)
 
 
-def test_srun_names_of_copies(nodes):
+def test_srun_names_its_copies(nodes):
     """A directory, --chdir, or SLURM_BCAST: with the job, the step and the node in the name."""
     c, where = nodes, nodes.dir / "local"
     built = compile_program(c)
@@ -666,7 +666,7 @@ def test_srun_names_of_copies(nodes):
         subprocess.run(f"rm -rf {c.at(node)}/*", shell=True, check=True)
 
 
-def test_srun_whose_copy_fails(nodes):
+def test_srun_fails_with_its_copy(nodes):
     """Nothing is launched, and the job is over."""
     c, where = nodes, nodes.dir / "local"
     built = compile_program(c)
@@ -678,7 +678,7 @@ def test_srun_whose_copy_fails(nodes):
     assert "warning: option --compress has no effect without --bcast" in done.stderr and done.returncode == 0
 
 
-def test_srun_that_is_interrupted_while_it_copies(nodes):
+def test_interrupted_srun_leaves_no_copy(nodes):
     c, where = nodes, nodes.dir / "local"
     os.kill(c.daemons["n2"].pid, signal.SIGSTOP)
     try:
@@ -708,7 +708,7 @@ def test_sbcast_sends_libraries(mine):
     assert mine.left() == ["data", "p", "p_libs"]
 
 
-def test_what_the_configuration_says(make_cluster):
+def test_bcast_parameters_are_defaults(make_cluster):
     """BcastParameters and BcastExclude are the defaults of the options."""
     with running(Private, nodes=2) as c:
         built = compile_program(c)
@@ -727,7 +727,7 @@ def test_what_the_configuration_says(make_cluster):
         assert all(w.startswith(f"{local}/slurm_bcast_") for w in out.splitlines())
 
 
-def test_a_prolog_comes_first_and_an_epilog_last(make_cluster):
+def test_cast_runs_between_prolog_and_epilog(make_cluster):
     """A receiver is the first that a job has on a node."""
     with running(Private, nodes=2, start=False) as c:
         for name in ("prolog", "epilog"):

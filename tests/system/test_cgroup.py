@@ -94,7 +94,7 @@ def test_a_fork_bomb_is_ended(cluster_of, version):
 
 
 @both
-def test_signals_to_all(cluster_of, version):
+def test_signals_reach_all_processes(cluster_of, version):
     """SignalChildrenProcesses: those in sessions of their own have it as well; without it they have not."""
     c = cluster_of(version, "SignalChildrenProcesses=yes\n", conf=TRACK)
     catch = "trap 'echo {0} >>heard' USR1; echo >{0}; while :; do sleep 0.05; done"
@@ -108,7 +108,7 @@ def test_signals_to_all(cluster_of, version):
 
 
 @both
-def test_daemons_that_are_killed(cluster_of, version):
+def test_processes_end_after_daemons_were_killed(cluster_of, version):
     """The step daemon and the node daemon are killed: a process that escaped both is found by its directory."""
     c = cluster_of(version, conf=TRACK)
     script = "#!/bin/sh\n" + AWAY.format("{0}") + "sleep 1000\n"
@@ -131,7 +131,7 @@ def test_daemons_that_are_killed(cluster_of, version):
 
 
 @both
-def test_a_daemon_that_is_killed_leaves_steps_alone(cluster_of, version):
+def test_killed_node_daemon_leaves_steps_running(cluster_of, version):
     c = cluster_of(version, conf=TRACK)
     job = c.sbatch(wrap="while [ ! -e go ]; do sleep 0.05; done")
     eventually(lambda: c.state(job) == "RUNNING" and c.groups.processes(), "it runs")
@@ -145,7 +145,7 @@ def test_a_daemon_that_is_killed_leaves_steps_alone(cluster_of, version):
 
 
 @both
-def test_what_is_not_ours_is_left_alone(cluster_of, version):
+def test_foreign_groups_are_left_alone(cluster_of, version):
     c = cluster_of(version, conf=TRACK)
     c.kill("n1", signal.SIGTERM)
     other = c.groups.base / (f"uid_{os.getuid()}" if version == 1 else "") / "job_4711/step_0"
@@ -212,7 +212,7 @@ def test_unkillable_process_drains_the_node(cluster_of):
 
 @pytest.mark.skipif(not (PREFIX / "sbin/slurmstepd-pmix").exists(), reason="needs a build with libpmix-dev")
 @both
-def test_the_pmix_server_is_in_it(cluster_of, version):
+def test_pmix_server_is_in_the_group_of_the_step(cluster_of, version):
     """It is the user's process, and loads the user's libraries."""
     c = cluster_of(version, conf=TRACK)
     look = "for p in $(cat $(find /proc/$PPID/task/$PPID/children)); do cat /proc/$p/comm; grep -c slurm /proc/$p/cgroup; done"
@@ -222,7 +222,7 @@ def test_the_pmix_server_is_in_it(cluster_of, version):
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 @both
-def test_cores(cluster_of, version):
+def test_jobs_are_confined_to_their_cores(cluster_of, version):
     """GANG-58."""
     c = cluster_of(version, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"))
     if c.cpus < 2:
@@ -240,7 +240,7 @@ def test_cores(cluster_of, version):
 
 
 @both
-def test_cores_of_steps(cluster_of, version):
+def test_steps_are_confined_to_their_cores(cluster_of, version):
     """Two steps of a job at a time have cores of their own; the script has all of them."""
     c = cluster_of(version, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"))
     if c.cpus < 2:
@@ -257,7 +257,7 @@ def test_cores_of_steps(cluster_of, version):
     assert ended(c, job)[0] == "COMPLETED" and c.output(job) == "0,1\n", c.output(job)
 
 
-def test_cores_and_binding(cluster_of):
+def test_binding_stays_within_the_cores(cluster_of):
     """Both plugins number the same CPUs: a task is bound to CPUs that its step may use."""
     c = cluster_of(1, "ConstrainCores=yes\n", conf=TRACK + "TaskPlugin=task/affinity,task/cgroup\n", needs=("freezer", "cpuset"))
     if c.cpus < 2:
@@ -272,7 +272,7 @@ def test_cores_and_binding(cluster_of):
     c.wait(first)
 
 
-def test_more_cores_than_there_are(cluster_of):
+def test_cores_beyond_the_machine_are_not_bound(cluster_of):
     cpus = os.cpu_count() + 1
     c = cluster_of(1, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"), cpus=cpus)
     assert f"this machine has {cpus - 1} CPUs, and {cpus} are configured: no task is bound to any: ConstrainCores has no effect" in c.tail("n1")
@@ -284,7 +284,7 @@ def memory(cluster_of, version, conf=LIMITS, **more):
 
 
 @both
-def test_memory_of_scripts_and_steps(cluster_of, version):
+def test_memory_of_scripts_and_steps_is_limited(cluster_of, version):
     c = memory(cluster_of, version)
     job = c.sbatch("--mem=100", wrap=f"{HOG}; exit 0")
     assert ended(c, job) == OOM
@@ -305,7 +305,7 @@ def test_memory_of_scripts_and_steps(cluster_of, version):
 
 
 @both
-def test_memory_of_one_task_of_several(cluster_of, version):
+def test_memory_limit_ends_one_task_of_several(cluster_of, version):
     """The others continue; a task that fails for its own reasons is not reported as out of memory."""
     c = memory(cluster_of, version)
     task = c.work / "task"
@@ -355,7 +355,7 @@ def test_memory_ends_the_task_alone(cluster_of, version, how):
 
 
 @both
-def test_memory_of_a_step_of_its_own(cluster_of, version):
+def test_step_out_of_memory_does_not_end_the_script(cluster_of, version):
     """The script continues; a step that ran out of memory does not mark the job as out of memory."""
     c = memory(cluster_of, version)
     job = c.sbatch("--mem=600", wrap=f"srun -n1 --mem=100 sh -c \"exec {HOG}\"; echo srun $?; {HOG}; echo own $?; exit 3")
@@ -365,7 +365,7 @@ def test_memory_of_a_step_of_its_own(cluster_of, version):
 
 
 @both
-def test_memory_of_the_job_together(cluster_of, version):
+def test_memory_of_a_job_is_limited_as_a_whole(cluster_of, version):
     """Neither step is over its own limit, and both together are over the job's."""
     c = memory(cluster_of, version)
     hold = ("python3 -c 'import os, time\nb = bytearray(180 << 20)\nopen(\"up\", \"w\").close()\n"
@@ -389,7 +389,7 @@ def test_limits_without_tracking(cluster_of):
 
 
 @both
-def test_percentages(cluster_of, version):
+def test_percentages_scale_the_memory_limits(cluster_of, version):
     c = memory(cluster_of, version, "ConstrainRAMSpace=yes\nAllowedRAMSpace=150\nMinRAMSpace=40\n")
     group = "cat /sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/memory.limit_in_bytes"
     if version == 2:
@@ -435,7 +435,7 @@ def test_slice_and_extra_controllers(cluster_of):
 
 
 @both
-def test_devices(cluster_of, version):
+def test_step_opens_its_devices_only(cluster_of, version):
     """Cards made of /dev/full and /dev/zero: a step can open its own ones, and no other access changes."""
     c = cluster_of(version, "ConstrainDevices=yes\n", conf=ALL + "GresTypes=gpu,shard\n", node_conf="Gres=gpu:2,shard:4", needs=("freezer", "devices"),
                    start=False)
@@ -464,7 +464,7 @@ def test_devices(cluster_of, version):
 
 
 @both
-def test_an_ordinary_user(cluster_of, version, nobody):
+def test_control_groups_of_an_ordinary_user(cluster_of, version, nobody):
     """A user can neither leave the group nor change its limits."""
     c = cluster_of(version, conf=TRACK)
     tree = c.groups.base
@@ -528,7 +528,7 @@ def test_version_2_with_every_controller(make_cluster):
 GATHER = TRACK + "JobAcctGatherType=jobacct_gather/cgroup\nJobAcctGatherFrequency=0\n"
 
 
-def test_what_is_shown(cluster_of):
+def test_configuration_of_control_groups_is_shown(cluster_of):
     c = cluster_of(1, "ConstrainDevices=no\n", conf=GATHER, needs=("freezer", "cpuacct"))
     shown = c.run("scontrol show config").ok()
     assert "JobAcctGatherType       = jobacct_gather/cgroup\n" in shown and "ProctrackType           = proctrack/cgroup\n" in shown
@@ -547,7 +547,7 @@ bytearray(80 << 20)
 """
 
 
-def test_memory_of_step_daemons(cluster_of):
+def test_memory_of_step_daemons_is_not_charged_to_jobs(cluster_of):
     """Step daemons of a job have a memory limit of their own, which grows with its steps; beyond it this job ends, and others go on."""
     c = memory(cluster_of, 1)
     job, other = (c.sbatch("--mem=100", wrap="srun -n1 --overlap sh -c 'touch up.$SLURM_JOB_ID; exec sleep 1000'") for _ in range(2))
@@ -630,7 +630,7 @@ def test_missing_memory_controller_is_logged_once(cluster_of):
     c.wait(job)
 
 
-def test_some_are_missing(cluster_of):
+def test_missing_controllers_are_logged(cluster_of):
     c = cluster_of(1, LIMITS + "ConstrainCores=yes\n", conf=ALL, start=False)
     (c.groups.mount / "memory").unlink()
     c.start()
@@ -640,7 +640,7 @@ def test_some_are_missing(cluster_of):
     assert c.run("srun -n1 echo yes").ok() == "yes"
 
 
-def test_two_daemons_of_one_name(cluster_of):
+def test_two_daemons_of_one_name_have_separate_groups(cluster_of):
     c = cluster_of(1, conf=TRACK)
     other = c.dir / "other.conf"
     other.write_text(re.sub(r"Port=(\d+)", lambda m: f"Port={int(m[1]) + 1}", c.conf_file.read_text()).replace(f"{c.dir}/spool", f"{c.dir}/spool2"))

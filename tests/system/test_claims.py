@@ -183,7 +183,7 @@ def test_claims_of_a_request_are_ignored_or_refused(private, daemon):
     assert daemon != "slurmctld" or made, log.read_text()[-2000:]
 
 
-def test_every_request_has_its_fields_read():
+def test_test_parser_reads_every_request_field():
     """The parser of this test reads the same rows as the compiler."""
     assert len(RPCS) > 100 and all(request in MESSAGES for _, _, request, _, _ in RPCS)
     assert {("spec", "uid"), ("spec", "gid"), ("spec", "user_name")} <= set(claims_of("SubmitRequest"))

@@ -103,7 +103,7 @@ def test_defaults_are_below_every_other_source(lua):
     assert (fields["TimeLimit"], fields["Comment"]) == ("00:08:00", "site")
 
 
-def test_the_script_sees_options_as_they_are_understood(lua):
+def test_script_sees_evaluated_options(lua):
     batch(lua, "look", "--mem=2048", "--exclusive", "--wrap", "true", env={"FOO": 'a"b'}).ok()
     notes = lua.notes()
     assert notes[3] == "00:07:00 2G exclusive set nil nil"
@@ -113,7 +113,7 @@ def test_the_script_sees_options_as_they_are_understood(lua):
     assert notes[5] == "90 test true"
 
 
-def test_a_change_replaces_what_was_asked_for(lua):
+def test_change_by_the_script_replaces_the_option(lua):
     """Options that the filter sets or removes have the same effect as on the command line; all other options stay."""
     job = int(batch(lua, "change", "-N2", "--comment=mine", "-t30", "--nice=5", stdin="#!/bin/sh\n#SBATCH -t40 --mem=10\n").ok())
     assert lua.notes()[3] == "nil unset 00:03:00"
@@ -122,7 +122,7 @@ def test_a_change_replaces_what_was_asked_for(lua):
     assert fields["Reason"] != "JobHeldUser" and fields["Nice"] == "5" and fields["MinMemoryNode"] == "10M"
 
 
-def test_srun_and_salloc_are_asked(lua):
+def test_script_is_called_for_srun_and_salloc(lua):
     assert lua.run("srun -J plain -n2 hostname").ok()
     notes = lua.notes()
     assert notes[:2] == ["defaults srun false", "submit srun 0 2 hostname"] and notes[2].startswith("after 0 ") and notes[2].endswith(" 0 plain")
@@ -133,7 +133,7 @@ def test_srun_and_salloc_are_asked(lua):
     assert len(lua.notes()) == 2
 
 
-def test_each_component_is_asked(lua):
+def test_script_is_called_for_each_component(lua):
     """Also one that the script begins; a change is that component's."""
     script = "#!/bin/sh\n#SBATCH -J plain -n1\n#SBATCH hetjob\n#SBATCH -J change -N2 -t40\n"
     job = int(lua.run(["sbatch", "--parsable"], stdin=script).ok())
@@ -258,7 +258,7 @@ void __syslog_chk(int priority, int flag, const char *format, ...)
 """
 
 
-def test_what_is_submitted_is_in_the_system_log(make_cluster):
+def test_submissions_are_written_to_the_system_log(make_cluster):
     """One line of JSON for each component and step, and none for a refused request."""
     c = make_cluster(nodes=1, cpus=2, conf="CliFilterPlugins=syslog\n")
     library, log = c.dir / "syslog.so", c.dir / "syslog"

@@ -6,13 +6,13 @@ import subprocess
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_the_page_is_made_of_the_tables():
+def test_page_is_generated_from_the_tables():
     done = subprocess.run([TOP / "tools/compatibility"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (TOP / "docs/compatibility.md").read_text(), "run: tools/compatibility docs/compatibility.md"
 
 
-def test_a_name_that_no_table_has_is_an_error(tmp_path):
+def test_unknown_names_are_errors(tmp_path):
     (tmp_path / "docs").mkdir()
     for name in ("src", "tools", "proto"):
         (tmp_path / name).symlink_to(TOP / name)

@@ -32,7 +32,7 @@ def offered(line, cluster=None, *more, cwd=None):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_one(command):
+def test_each_command_has_completions(command):
     for place in (BASH / command, SHARE / f"zsh/site-functions/_{command}", SHARE / f"fish/vendor_completions.d/{command}.fish"):
         assert place.is_file(), place
     options = offered(f"{command} -")
@@ -77,14 +77,14 @@ def test_words_of_tables(line, words):
     assert offered(line) == words
 
 
-def test_words_that_a_shell_breaks_otherwise():
+def test_words_with_special_characters_are_completed():
     """Where = and : end no words for readline, all of the word is offered."""
     assert offered("srun --cpu-bind=soc", None, " \t\n") == ["--cpu-bind=sockets"]
     assert offered("srun --distribution=block:f", None, " \t\n") == ["--distribution=block:fcyclic"]
     assert offered("scontrol update nodename=n1 State=DRAI", None, " \t\n") == ["State=DRAIN"]
 
 
-def test_what_is_there_now(make_cluster):
+def test_names_of_the_cluster_are_completed(make_cluster):
     c = make_cluster(nodes=2, partitions=["PartitionName=main Nodes=ALL Default=YES State=UP", "PartitionName=maybe Nodes=n1 State=UP"])
     job = c.sbatch("-N1", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")
@@ -109,7 +109,7 @@ def test_what_is_there_now(make_cluster):
     c.start_controller()
 
 
-def test_nothing_is_expanded(tmp_path):
+def test_completed_names_are_not_expanded(tmp_path):
     """Names are plain text, whatever characters they contain: names of files, and names in the output of commands."""
     (tmp_path / "$(touch gone)").touch()
     false_squeue = tmp_path / "squeue"
@@ -132,7 +132,7 @@ def table(command):
 
 
 @pytest.mark.slow
-def test_words_are_taken(cluster):
+def test_chosen_words_are_completed(cluster):
     """The commands accept each offered word of a closed set, and each row of the table names an existing option."""
     checked = 0
     for command, line in (("sbatch", ["sbatch", "--hold", "--wrap=true"]), ("srun", ["srun", "--mpi=list"]), ("salloc", ["salloc", "--no-shell", "--immediate"])):
@@ -151,12 +151,12 @@ def test_words_are_taken(cluster):
 
 
 @pytest.mark.parametrize("shell, place", [("zsh", "zsh/site-functions"), ("fish", "fish/vendor_completions.d")])
-def test_other_shells_can_read_theirs(shell, place):
+def test_completions_of_other_shells_are_valid(shell, place):
     for path in sorted((SHARE / place).iterdir()):
         subprocess.run([shell, "-n", path], check=True, timeout=60)
 
 
-def test_fish_offers(tmp_path):
+def test_fish_offers_words_of_options(tmp_path):
     asked = f"source {SHARE}/fish/vendor_completions.d/srun.fish; complete -C 'srun --hint=m'"
     out = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, timeout=60, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert [row.split("\t")[0] for row in out.stdout.splitlines()] == ["--hint=memory_bound", "--hint=multithread"], out.stderr

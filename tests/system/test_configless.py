@@ -46,7 +46,7 @@ def idle(c, node):
     return lambda: c.node(node)["State"] == "IDLE"
 
 
-def test_a_node_without_a_file(make_cluster):
+def test_node_starts_without_a_configuration_file(make_cluster):
     """CORE-025: It has the controller's, Include files and all; so have its steps; it follows a reconfiguration."""
     c = make_cluster(nodes=2, conf=ON + "Include more.conf\n", start=False)
     (c.dir / "more.conf").write_text("# of another file\nKillWait=2\nHealthCheckInterval=0\n")
@@ -77,7 +77,7 @@ def test_a_node_without_a_file(make_cluster):
     eventually(idle(c, "n1"), "it is free again")
 
 
-def test_files_beside_the_file(make_cluster):
+def test_further_files_are_fetched(make_cluster):
     """plugstack.conf, with the files that it includes, and job_container.conf are sent with slurm.conf and removed with it."""
     c = make_cluster(nodes=1, conf=ON, start=False)
     host = Host(c, "n1")
@@ -114,7 +114,7 @@ def test_files_beside_the_file(make_cluster):
     eventually(lambda: not kept.exists(), "the node has no plugins")
 
 
-def test_the_controller_is_away(make_cluster):
+def test_node_waits_for_an_absent_controller(make_cluster):
     """The node uses its cached configuration and logs this; changes arrive when the controller is back."""
     c = make_cluster(nodes=1, conf=ON, start=False)
     host = Host(c, "n1")
@@ -194,7 +194,7 @@ def stranger(answer):
 
 
 @pytest.mark.slow
-def test_wrong_servers(make_cluster):
+def test_invalid_servers_are_refused(make_cluster):
     c = make_cluster(nodes=1, conf=ON, start=False)
     for bad in ("", "a b", "host:0", "host:99999", ",", "[::1"):
         Host(c, "n1", bad).fails("--conf-server")
@@ -214,7 +214,7 @@ def test_wrong_servers(make_cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="only root mistrusts programs of others")
-def test_a_file_that_the_node_cannot_follow(make_cluster):
+def test_inapplicable_configuration_is_reported(make_cluster):
     """The old file stays in effect and in the cache; the controller gets a report, and another one when the problem is over."""
     c = make_cluster(nodes=1, conf=ON, start=False)
     c.start_controller()
@@ -252,7 +252,7 @@ slurmd 2>&1 | grep 'slurm.conf' || { echo a daemon followed another; exit 1; }
 
 
 @pytest.mark.skipif(not ROOT, reason="makes a mount namespace")
-def test_commands_find_the_file(make_cluster):
+def test_commands_find_the_fetched_configuration(make_cluster):
     c = make_cluster(nodes=1, conf=ON, start=False)
     text = c.conf_file.read_text().replace("NodeName=n1 ", f"NodeName=n1 NodeHostname={socket.gethostname()} ")
     c.conf_file.write_text(text)
@@ -273,7 +273,7 @@ def test_commands_find_the_file(make_cluster):
 
 
 @pytest.mark.slow
-def test_a_stale_file_keeps_no_old_beat(make_cluster):
+def test_changed_heartbeat_replaces_a_stale_file(make_cluster):
     """A node whose own slurm.conf is of another time beats as often as the controller's SlurmdTimeout wants."""
     c = make_cluster(nodes=1, conf="SlurmdTimeout=300", start=False)
     host = c.dir / "stale"

@@ -63,12 +63,12 @@ def test_nodes_by_features(painted, options, expected):
     (["-C", "(" * 17 + "red" + ")" * 17], "16 levels"),
     (["-C", "&".join(["red"] * 65)], "64 names"),
 ])
-def test_refusals(painted, options, why):
+def test_invalid_constraints_are_refused(painted, options, why):
     painted.run(["srun", *options, "true"]).fails(why)
     painted.run(["sbatch", *options, "--wrap", "true"]).fails(why)
 
 
-def test_a_feature_that_is_not_active(painted):
+def test_inactive_feature_does_not_match(painted):
     c = painted
     c.run("scontrol update NodeName=n2 ActiveFeatures=rack1,x").ok()
     assert "   AvailableFeatures=red,rack1,x\n   ActiveFeatures=rack1,x\n" in c.run("scontrol show node n2").ok()
@@ -95,7 +95,7 @@ def test_a_feature_that_is_not_active(painted):
     assert nodes(c, "-N2", "-C", "red") == ["n1", "n2"]
 
 
-def test_preferred_nodes_are_not_waited_for(painted):
+def test_job_does_not_wait_for_preferred_nodes(painted):
     c = painted
     holder = c.sbatch("--exclusive", "-w", "n4", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(holder) == "RUNNING", "n4 is taken")

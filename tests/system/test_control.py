@@ -9,7 +9,7 @@ import pytest
 from harness import ROOT, alive, eventually
 
 
-def test_short_names_of_things(cluster):
+def test_entities_may_be_abbreviated(cluster):
     cluster.run("scontrol update node=n4 state=drain reason=test").ok()
     assert "DRAIN" in cluster.node("n4")["State"]
     cluster.run("scontrol update node=n4 state=resume").ok()
@@ -33,7 +33,7 @@ def test_requeue_and_hold(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_a_special_exit(cluster):
+def test_special_exit_holds_the_job(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
     cluster.run(f"scontrol requeuehold State=SpecialExit {job}").ok()
@@ -52,7 +52,7 @@ def test_a_special_exit(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_exit_codes_that_queue_a_job_again(make_cluster):
+def test_requeue_exit_codes_requeue_the_job(make_cluster):
     """X-11."""
     c = make_cluster(nodes=1, conf="RequeueExit=3-5,9\nRequeueExitHold=7\n")
     code = c.work / "code"
@@ -74,7 +74,7 @@ def shown_level(cluster):
     return cluster.run("scontrol show config SlurmctldDebug").ok().split("=")[1].strip()
 
 
-def test_detail_of_the_log(make_cluster):
+def test_log_level_can_be_changed(make_cluster):
     cluster = make_cluster(nodes=1)
     before = shown_level(cluster)
     cluster.run("scontrol setdebug error").ok()
@@ -88,12 +88,12 @@ def test_detail_of_the_log(make_cluster):
 
 
 @pytest.mark.parametrize("line", ["power up n1", "fsdampeningfactor 3"])
-def test_what_is_not_there_is_refused(cluster, line):
+def test_unavailable_commands_are_refused(cluster, line):
     cluster.run(f"scontrol {line}").fails(f"{line.split()[0]} is not available in this version")
 
 
 @pytest.mark.skipif(not ROOT, reason="a prolog runs as root")
-def test_what_would_do_nothing_is_refused(cluster):
+def test_updates_without_effect_are_refused(cluster):
     job = cluster.sbatch("-H", "-t", "0", "-o", "/dev/null", wrap="true")
     for key, said in ("TimeLimit=-100", "the job has no limit to change; set one, as in TimeLimit=60"), \
             ("TimeLimit=+5", "the job has no limit to change"), ("Partition=", "Partition= names none; give those that it may run in"):
@@ -101,7 +101,7 @@ def test_what_would_do_nothing_is_refused(cluster):
     assert cluster.job(job)["TimeLimit"] == "UNLIMITED"
 
 
-def test_a_refusal_repeats_no_long_list(cluster):
+def test_refusal_shortens_long_lists(cluster):
     job = cluster.sbatch("-H", "--array=0-3", "-o", "/dev/null", wrap="true")
     elements = ",".join(str(i) for i in range(100, 6000))
     r = cluster.run(f"scontrol update JobId={job}_[{elements}] Nice=5")
@@ -125,7 +125,7 @@ def test_reconfigure_reaches_the_nodes(make_cluster):
         assert node in (c.dir / f"prolog.{node}").read_text()
 
 
-def test_reason_names_the_nodes_that_are_away(make_cluster):
+def test_reason_names_unavailable_nodes(make_cluster):
     """CORE-137: Slurm's words, and which nodes."""
     c = make_cluster(nodes=3)
     c.run("scontrol update node=n[2-3] state=drain reason=disk").ok()
@@ -142,7 +142,7 @@ def test_reason_names_the_nodes_that_are_away(make_cluster):
     assert c.state(wide) == "COMPLETED"
 
 
-def test_partitions_come_and_go(make_cluster):
+def test_partitions_are_created_and_deleted(make_cluster):
     """CORE-129: scontrol create and delete partition; both outlive the controller."""
     c = make_cluster(nodes=3)
     c.run("scontrol create partition=main nodes=n1").fails("slurm_create_partition error: Partition name already exists")
@@ -164,7 +164,7 @@ def test_partitions_come_and_go(make_cluster):
     assert "new" not in c.run("sinfo -h -o %P").ok()
 
 
-def test_reconfigure_says_what_it_means(make_cluster):
+def test_reconfigure_reports_its_effects(make_cluster):
     """CORE-127: --dry-run says it and changes nothing; a wrong file says where; running jobs are not disturbed."""
     c = make_cluster(nodes=3)
     stays = c.sbatch("-w", "n1", "--exclusive", wrap="sleep 100")
@@ -202,7 +202,7 @@ def test_reconfigure_says_what_it_means(make_cluster):
     assert c.state(stays) == "RUNNING"
 
 
-def test_wait_job(cluster):
+def test_wait_job_waits_for_ready_nodes(cluster):
     job = cluster.sbatch("-H", "-o", "/dev/null", wrap="sleep 100")
     waiting = cluster.popen(f"scontrol wait_job {job}")
     cluster.run(f"scontrol release {job}").ok()
@@ -223,7 +223,7 @@ def test_wait_job(cluster):
     cluster.wait(job)
 
 
-def test_completing(make_cluster, tmp_path):
+def test_completing_jobs_are_listed(make_cluster, tmp_path):
     epilog, gate = tmp_path / "epilog", tmp_path / "gate"
     epilog.write_text(f"#!/bin/sh\n[ $SLURMD_NODENAME = n1 ] || while [ ! -e {gate} ]; do sleep 0.05; done\n")
     epilog.chmod(0o755)
@@ -243,7 +243,7 @@ def test_completing(make_cluster, tmp_path):
     eventually(lambda: completing() == "", "every node is done")
 
 
-def test_write_config(make_cluster):
+def test_written_configuration_is_equivalent(make_cluster):
     """The written file is equivalent to the current configuration, including changes of records."""
     c = make_cluster(nodes=3, conf="KillOnBadExit=1\nEpilogMsgTime=5\n", node_conf="Feature=a,b Weight=3")
     c.run("scontrol update PartitionName=main MaxTime=50 MaxNodes=2 State=DRAIN").ok()
@@ -294,7 +294,7 @@ def test_a_written_configuration_is_complete(make_cluster):
         "node d1: now as in slurm.conf"]
 
 
-def test_what_is_missing_is_listed(cluster):
+def test_help_lists_unavailable_commands(cluster):
     listed = cluster.run("scontrol help").ok().rpartition("not available in this version:")[2].split()
     assert {"power", "fsdampeningfactor"} <= set(listed) and not {"abort", "notify", "top", "listpids", "pidinfo"} & set(listed)
     for word in listed:
@@ -302,7 +302,7 @@ def test_what_is_missing_is_listed(cluster):
         assert done.returncode == 1 and re.fullmatch(f"scontrol: error: {word} is not available in this version(; see .*)?\n", done.stderr)
 
 
-def test_a_shorter_timeout_ends_no_node(make_cluster):
+def test_shorter_slurmd_timeout_loses_no_node(make_cluster):
     """CORE-127: nodes beat as often as the new SlurmdTimeout wants."""
     c = make_cluster(nodes=2)
     with c.conf_file.open("a") as f:

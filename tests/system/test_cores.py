@@ -40,14 +40,14 @@ def held(c, job):
     (["--core-spec=2", "-n12"], "16 0-15"),
     (["--thread-spec=3", "-n13"], "16 0-15"),
 ])
-def test_what_a_job_gets(sockets, options, expected):
+def test_job_gets_the_expected_cores(sockets, options, expected):
     job = sockets.sbatch(*options, wrap="sleep 100")
     eventually(lambda: sockets.state(job) == "RUNNING", "a start")
     assert held(sockets, job) == expected
     sockets.run(f"scancel {job}").ok()
 
 
-def test_one_task_of_each_core(make_cluster):
+def test_one_task_per_core_gets_whole_cores(make_cluster):
     """CR_ONE_TASK_PER_CORE, for jobs that do not say."""
     c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Core,CR_ONE_TASK_PER_CORE")
     c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))
@@ -73,11 +73,11 @@ def test_one_task_of_each_core(make_cluster):
     (["--sockets-per-node=0"], 'Invalid numeric value "0" for --sockets-per-node.'),
     (["--hint=fast"], 'unrecognized --hint argument "fast", see --hint=help'),
 ])
-def test_what_is_refused(sockets, options, words):
+def test_impossible_core_requests_are_refused(sockets, options, words):
     sockets.run(["sbatch", *options, "--wrap", "true"]).fails(words)
 
 
-def test_a_user_of_his_own(make_cluster, nobody):
+def test_exclusive_user_shares_with_own_jobs_only(make_cluster, nobody):
     c = make_cluster(nodes=1)
     first = c.sbatch("--exclusive=user", "-n1", wrap="sleep 100")
     eventually(lambda: c.state(first) == "RUNNING", "a start")
@@ -91,7 +91,7 @@ def test_a_user_of_his_own(make_cluster, nobody):
     c.run(f"scancel {same}").ok()
 
 
-def test_cores_kept_for_the_system(make_cluster):
+def test_cores_reserved_for_the_system_are_not_allocated(make_cluster):
     c = make_cluster(nodes=1, node_conf="CoreSpecCount=1 MemSpecLimit=1000")
     shown = c.run("scontrol show node n1").ok()
     assert "CPUEfctv=3 CPUTot=4" in shown and "CoreSpecCount=1 CPUSpecList=3 MemSpecLimit=1000" in shown
@@ -111,7 +111,7 @@ def test_cores_kept_for_the_system(make_cluster):
     ("CpuSpecList=0,9", "0-1,8-9", "2-3", "2-7,10-15"),
     ("CpuSpecList=12-15", "12-15", "0-1", "0-11"),
 ])
-def test_which_cores_are_kept_for_the_system(make_cluster, conf, kept, first, others):
+def test_system_cores_follow_core_spec_and_cpu_spec(make_cluster, conf, kept, first, others):
     """CoreSpecCount: the last ones of the sockets in turn; CpuSpecList: these, with their cores. Also after a restart."""
     c = make_cluster(nodes=1, start=False)
     c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", f"Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 {conf}"))
@@ -133,7 +133,7 @@ def test_which_cores_are_kept_for_the_system(make_cluster, conf, kept, first, ot
     c.run(f"scancel {all_of_it}").ok()
 
 
-def test_cores_kept_by_jobs_are_the_administrators_to_allow(cluster):
+def test_core_spec_of_jobs_must_be_allowed(cluster):
     """AllowSpecResourcesUsage=no: --core-spec and --thread-spec only have the effect of --exclusive, and the user gets a message."""
     for option in ("core", "thread"):
         done = cluster.run(f"sbatch --parsable --{option}-spec=9 --wrap true")
@@ -145,7 +145,7 @@ def test_cores_kept_by_jobs_are_the_administrators_to_allow(cluster):
 
 
 @pytest.mark.parametrize("command", ["salloc", "srun"])
-def test_what_a_submission_says_is_shown_when_the_job_is_queued(cluster, command):
+def test_submission_warnings_are_shown_once(cluster, command):
     """Once, with the first answer."""
     blocker = cluster.sbatch("-N4", "--exclusive", wrap="sleep 1000")
     cluster.wait_state(blocker, "RUNNING")
@@ -166,7 +166,7 @@ def test_what_a_submission_says_is_shown_when_the_job_is_queued(cluster, command
     ("CpuSpecList=1 CoreSpecCount=1", "CoreSpecCount and CpuSpecList are both given: remove one of them"),
     ("CpuSpecList=a", 'CpuSpecList=a: expected numbers and ranges, "0-3,8"'),
 ])
-def test_cores_that_cannot_be_kept(make_cluster, conf, words):
+def test_impossible_core_specs_are_refused(make_cluster, conf, words):
     c = make_cluster(nodes=1, node_conf=conf, start=False)
     c.run(["slurmctld", "--check", "-f", c.conf_file]).fails(words)
 
@@ -178,7 +178,7 @@ def capped(make_cluster):
         "PartitionName=main Nodes=ALL Default=YES", "PartitionName=few Nodes=ALL MaxCPUsPerSocket=2"])
 
 
-def test_a_partition_has_some_cpus_of_each_socket(capped):
+def test_partition_limits_cpus_of_each_socket(capped):
     """MaxCPUsPerSocket: of all its jobs together, and changed live."""
     c = capped
 
@@ -215,7 +215,7 @@ def test_a_partition_has_some_cpus_of_each_socket(capped):
     runs(whole, "2 3,7")
 
 
-def test_a_suspended_job_comes_back_within_its_share(capped, nobody):
+def test_suspended_job_resumes_within_the_socket_limit(capped, nobody):
     c = capped
     first = c.sbatch("-o", "/dev/null", "-pfew", "-n4", wrap="sleep 1000")
     eventually(lambda: c.state(first) == "RUNNING", "a start")
@@ -228,7 +228,7 @@ def test_a_suspended_job_comes_back_within_its_share(capped, nobody):
     assert held(c, first) == "4 0-1,4-5"
 
 
-def test_a_partition_gives_whole_sockets(make_cluster):
+def test_partition_allocates_whole_sockets(make_cluster):
     """SelectTypeParameters=CR_Socket of a partition, on a cluster that gives cores, also over a reconfiguration."""
     c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Core")
     conf = c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2")
@@ -254,7 +254,7 @@ def test_a_partition_gives_whole_sockets(make_cluster):
     assert held(c, third) == "2 0-1"
 
 
-def test_other_units_under_jobs(make_cluster):
+def test_running_jobs_keep_cpus_after_a_change_of_units(make_cluster):
     """Cores, CPUs or sockets are allocated: running jobs keep their CPUs when the unit changes, also across a restart."""
     c = make_cluster(nodes=1, start=False, conf="SelectTypeParameters=CR_Socket")
     c.conf_file.write_text(c.conf_file.read_text().replace("CPUs=4", "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"))

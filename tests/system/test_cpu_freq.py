@@ -56,7 +56,7 @@ def back(c):
     eventually(lambda: not (c.dir / "spool/n1/cpufreq").exists(), "nothing is noted")
 
 
-def test_a_step_runs_as_fast_as_it_is_asked_to(site):
+def test_step_runs_at_the_requested_frequency(site):
     c = site()
     for asked, expected in (("high", "userspace 800000 3000000"), ("performance", "performance 800000 3000000"),
                             ("low-medium:OnDemand", "ondemand 800000 1800000"), ("1800000:userspace", "userspace 1800000 1800000")):
@@ -68,7 +68,7 @@ def test_a_step_runs_as_fast_as_it_is_asked_to(site):
     assert lines == ["performance 800000 3000000", "Performance"]
 
 
-def test_a_job_asks_for_its_steps(site):
+def test_frequency_of_a_job_applies_to_its_steps(site):
     c = site()
     show = " ".join(f"'{word}'" if " " in word else word for word in c.kernel.show())
     job = c.sbatch("-o", f"{c.work}/out", "--cpu-freq=highm1", script=f"#!/bin/sh\n{show}\nsrun {show}\n")
@@ -118,7 +118,7 @@ def test_a_bad_value_is_refused(site, asked):
         c.run([*command.split(), f"--cpu-freq={asked}", "true"]).fails("Invalid --cpu-freq specification: '", "it is P1[-P2][:P3]: P1 a number of kHz")
 
 
-def test_a_node_that_cannot(site):
+def test_node_without_frequency_scaling_is_reported(site):
     """Said once, and the step runs; nothing is said to users when only the site asks."""
     c = site("TaskPlugin=task/affinity\nCpuFreqDef=high", kernel=False)
     done = c.run("srun --cpu-freq=high echo runs")
@@ -129,7 +129,7 @@ def test_a_node_that_cannot(site):
     assert (c.dir / "slurmd-n1.log").read_text().count(f"CpuFreqDef=high has no effect: the kernel has no cpufreq in {c.dir}/none") == 1
 
 
-def test_tasks_that_are_not_confined(site):
+def test_unconfined_tasks_change_no_frequency(site):
     c = site(conf="TaskPlugin=task/none")
     done = c.run(["srun", "--cpu-freq=high", *c.kernel.show()])
     assert done.ok().splitlines()[0] == BEFORE
@@ -142,7 +142,7 @@ def begin(c, job, asked, name):
     return step
 
 
-def test_two_steps_on_a_cpu(site):
+def test_last_step_on_a_cpu_decides_its_frequency(site):
     """The latest step decides; after its end the remaining one; after both the original setting is restored."""
     c = site()
     job = c.sbatch(wrap="sleep 1000")
@@ -168,7 +168,7 @@ def pid_of_shepherd(c, job):
     return next(pid for pid, line in processes_of(c.dir).items() if line.startswith(f"slurmstepd: [{job}.0]"))
 
 
-def test_a_daemon_that_is_killed(site):
+def test_frequencies_are_restored_after_a_killed_daemon(site):
     """The frequency of the step does not change; after the step the original setting is restored."""
     c = site()
     job = c.sbatch(wrap="sleep 1000")
@@ -183,7 +183,7 @@ def test_a_daemon_that_is_killed(site):
     back(c)
 
 
-def test_cores_of_a_control_group():
+def test_frequencies_apply_to_the_cores_of_the_step():
     """If only task/cgroup confines tasks, the CPUs of the group are those of the step; other CPUs are not changed."""
     with cgroups.cluster(1, "ConstrainCores=yes\n", conf="ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n", cpus=2, start=False) as c:
         c.kernel = Kernel(c.dir / "cpu")
@@ -201,7 +201,7 @@ def test_cores_of_a_control_group():
 
 
 @pytest.mark.parametrize("daemon", [True, False], ids=["slurmd-runs", "slurmd-comes-back"])
-def test_a_shepherd_that_is_killed(site, daemon):
+def test_frequencies_are_restored_after_a_killed_step_daemon(site, daemon):
     c = site()
     job = c.sbatch(wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")

@@ -44,7 +44,7 @@ def test_start_right_after_kill(make_cluster):
         assert int((c.dir / "slurmctld.pid").read_text()) == c.daemons["slurmctld"].pid
 
 
-def test_start_while_the_last_one_dies(make_cluster):
+def test_controller_starts_while_the_last_one_dies(make_cluster):
     """As long as dying may take, and no longer."""
     c = make_cluster(nodes=1)
     c.kill("slurmctld")
@@ -198,7 +198,7 @@ def test_fifty_jobs_outlive_the_node_daemon(make_cluster, pick):
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_step_ends_while_the_node_daemon_says_nothing(make_cluster, killed):
+def test_step_ends_while_the_node_daemon_is_down(make_cluster, killed):
     """CORE-016: its shepherd ends when the daemon has confirmed the end, or when it has written it down itself."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
@@ -296,7 +296,7 @@ def test_random_kills_under_load(make_cluster, victims, how):
     assert all("alloc" not in s and "mix" not in s for s in c.run("sinfo -h -N -o %t").ok().split())
 
 
-def test_a_stopped_node_daemon(make_cluster):
+def test_stopped_node_daemon_loses_no_job(make_cluster):
     """The daemon answers no request: its jobs run on until SlurmdTimeout; then they are requeued or fail, and the daemon ends them when it
     continues."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=4")
@@ -338,7 +338,7 @@ def test_orderly_restart_keeps_admin_state(make_cluster):
 
 @pytest.mark.trials(20)
 @pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
-def test_full_disk(make_cluster):
+def test_full_disk_refuses_submissions_only(make_cluster):
     """RELIABILITY D1: submission refused, running jobs go on and end, all is well when space is back."""
     c = make_cluster(nodes=1, start=False)
     state = c.dir / "state"
@@ -399,7 +399,7 @@ def test_controller_starts_with_an_empty_state(make_cluster):
     assert c.run(["srun", "-N2", "sh", "-c", "echo $SLURM_JOB_ID"]).ok().split() == ["2", "2"]
 
 
-def test_a_stopped_node_begins_nothing_that_was_given_up(make_cluster):
+def test_stopped_node_starts_no_job_that_was_given_up(make_cluster):
     """The node is declared unresponsive while a launch is in transit: the job is requeued, and the old attempt never starts."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=5")
     c.daemons["n1"].send_signal(signal.SIGSTOP)

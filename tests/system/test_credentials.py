@@ -83,7 +83,7 @@ def caught(make_cluster):
     assert not (c.work / "made").exists()  # nobody's launch was ever begun
 
 
-def test_a_launch_without_its_own_credential(caught):
+def test_launch_without_its_own_credential_is_refused(caught):
     """CORE-076: no credential, a forged one, that of another user, of another node, of a step that was launched before, of an ended job; a request
     without a token, and a replayed one. Each is refused and logged, with its sender."""
     c, sender, job, credential, signature = caught
@@ -139,7 +139,7 @@ def memory_of(pid):
 
 
 @pytest.mark.skipif(not ROOT, reason="reads the memory of processes")
-def test_the_key_of_a_step_stays_in_the_memory_of_its_processes(make_cluster):
+def test_step_key_stays_in_process_memory(make_cluster):
     """RELIABILITY G10: the key of a step's streams is derived from the token that srun sends and the cluster key; no command line, environment, log
     or file contains it."""
     c = make_cluster(nodes=1, start=False, conf="TLSType=none")  # what is sent is looked into

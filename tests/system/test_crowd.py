@@ -30,7 +30,7 @@ def flood(c, command, count, user=FLOODER):
 
 @pytest.mark.slow
 @needs_users
-def test_a_flood_of_one_user_leaves_the_others_alone(make_cluster):
+def test_flood_of_one_user_does_not_affect_others(make_cluster):
     c = make_cluster(nodes=1, conf=LIMIT)
     floods = [flood(c, "squeue -v", 10) for _ in range(4)]
     said = c.run(["sh", "-c", "squeue -v && squeue -v && squeue -v"], user=OTHER)
@@ -46,7 +46,7 @@ def test_a_flood_of_one_user_leaves_the_others_alone(make_cluster):
     assert "Too many requests of this user" in (c.dir / "slurmctld.log").read_text()
 
 
-def test_many_ask_while_one_submits(make_cluster):
+def test_many_listings_do_not_delay_submissions(make_cluster):
     """CORE-110: a hundred concurrent listings are complete, and submissions continue at the same time."""
     c = make_cluster(nodes=1)
     held = [c.sbatch("-H", "-o", "/dev/null", wrap="true") for _ in range(20)]
@@ -61,7 +61,7 @@ def test_many_ask_while_one_submits(make_cluster):
 
 
 @needs_users
-def test_commands_wait_quietly_and_do_everything_once(make_cluster):
+def test_rate_limited_commands_wait_and_act_once(make_cluster):
     c = make_cluster(nodes=1, cpus=40, conf=LIMIT)
     floods = [flood(c, "sbatch --parsable -o /dev/null --wrap true", 6) for _ in range(3)]
     runs = [flood(c, "srun -Q true", 3) for _ in range(2)]
@@ -77,7 +77,7 @@ def test_commands_wait_quietly_and_do_everything_once(make_cluster):
 
 
 @needs_users
-def test_srun_and_salloc_say_with_verbose_that_they_wait(make_cluster):
+def test_verbose_srun_and_salloc_report_rate_limits(make_cluster):
     c = make_cluster(nodes=1, conf=LIMIT.replace("size=5", "size=1"))
     for name in ("srun", "salloc"):
         said = c.run([name, "-v", "true"], user=FLOODER)
@@ -85,7 +85,7 @@ def test_srun_and_salloc_say_with_verbose_that_they_wait(make_cluster):
 
 
 @needs_users
-def test_a_limit_can_be_changed_live(make_cluster):
+def test_rate_limit_is_changed_by_reconfiguration(make_cluster):
     limit = LIMIT.replace("rate=5", "rate=1")
     c = make_cluster(nodes=1, conf=limit)
     text = c.conf_file.read_text()

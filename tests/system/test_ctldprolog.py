@@ -146,7 +146,7 @@ def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
         assert "SLURM_EVIL" not in e
 
 
-def test_salloc_and_srun_say_that_they_wait(new):
+def test_salloc_and_srun_report_that_they_wait(new):
     c = new()
     for line in (["salloc", "sh", "-c", "echo $SLURM_JOB_ID; srun echo in"], ["srun", "sh", "-c", "echo $SLURM_JOB_ID"]):
         gate(c, "prolog")
@@ -168,7 +168,7 @@ def test_salloc_and_srun_say_that_they_wait(new):
         c.wait(job)
 
 
-def test_a_failing_prolog_requeues_or_ends(new):
+def test_failing_prolog_requeues_or_ends_the_job(new):
     c = new()
     (c.dir / "fail.prolog").touch()
     job = c.sbatch("-o", "out", wrap="echo $SLURM_RESTART_COUNT", user=USER)
@@ -190,7 +190,7 @@ def test_a_failing_prolog_requeues_or_ends(new):
     assert runs(c, job) == [("prolog", 0), ("epilog", 0), ("prolog", 1), ("epilog", 1)]
 
 
-def test_one_that_takes_too_long_is_ended(new):
+def test_prolog_beyond_its_timeout_is_ended(new):
     c = new("PrologEpilogTimeout=1\n")
     gate(c, "prolog")
     job = c.sbatch("--no-requeue", wrap="true", user=USER)
@@ -225,7 +225,7 @@ def test_scancel_ends_the_prolog(new):
 
 
 @pytest.mark.parametrize("context", ("prolog", "epilog"))
-def test_a_killed_controller_has_it_run_again(new, context):
+def test_prolog_runs_again_after_a_killed_controller(new, context):
     """Neither lost nor at the same time as the one before; the payload runs once."""
     c = new()
     gate(c, context)
@@ -277,7 +277,7 @@ def test_a_killed_helper_is_replaced(new):
 
 
 @pytest.mark.slow
-def test_many_jobs_at_once(new):
+def test_prologs_beyond_the_limit_wait(new):
     """More prologs than run at a time."""
     c = new(nodes=2, cpus=100)
     jobs = [c.sbatch("-o", "/dev/null", wrap="true", user=USER) for _ in range(5)]
@@ -290,7 +290,7 @@ def test_many_jobs_at_once(new):
         assert runs(c, job) == [("prolog", 0), ("epilog", 0)]
 
 
-def test_a_program_that_cannot_be_run(new):
+def test_prolog_that_cannot_run_is_reported(new):
     c = new()
     (c.dir / "script.py").chmod(0o644)
     job = c.sbatch("--no-requeue", wrap="true", user=USER)
@@ -302,7 +302,7 @@ def test_a_program_that_cannot_be_run(new):
     assert "cannot be run: No such file or directory" in (c.dir / "slurmctld.log").read_text()
 
 
-def test_the_helper_is_no_command(new):
+def test_script_helper_is_not_a_command(new):
     c = new()
     said = c.run(["bash", "-c", "exec -a slurmscriptd slurmctld 3<&-"])
     assert said.returncode == 1 and "slurmctld, which starts it" in said.stderr

@@ -40,7 +40,7 @@ def started(make_cluster, tmp_path):
 
 
 @pytest.mark.parametrize("daemon", DAEMONS)
-def test_a_service_manager_is_told_when_a_daemon_is_ready(started, daemon, tmp_path):
+def test_service_manager_is_notified_of_readiness(started, daemon, tmp_path):
     c, start = started
     log = tmp_path / "own.log"
     p, said = start(daemon, "-L", str(log), "-s", "-n", "5")

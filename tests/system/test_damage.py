@@ -124,7 +124,7 @@ def test_damaged_records_are_set_aside(place, make_cluster):
     assert "DRAIN" not in c.node("n1")["State"] and "State=UP" in c.run("scontrol show partition main").ok()
 
 
-def test_a_component_whose_record_is_damaged(place, make_cluster):
+def test_component_with_a_damaged_record_ends(place, make_cluster):
     """The other components say which record is missing, whatever is asked of them; they are not released, and are cancelled."""
     c = make_cluster(nodes=2, conf=place[0], start=False)
     state = place[1](c)
@@ -151,7 +151,7 @@ def test_a_component_whose_record_is_damaged(place, make_cluster):
     assert c.run("squeue -h -t pending,running").ok() == ""
 
 
-def test_a_running_job_whose_record_is_gone(place, make_cluster):
+def test_running_job_with_a_missing_record_is_handled(place, make_cluster):
     """The job runs on; its node gets no new job; the job ends by itself or by order of an operator, and then the node is free again."""
     c = make_cluster(nodes=2, conf=place[0], partitions=["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED"])
     state = place[1](c)
@@ -221,7 +221,7 @@ def test_missing_record_of_dynamic_nodes_needs_an_option(place, make_cluster):
     stop(c)
 
 
-def test_records_of_a_newer_version(make_cluster):
+def test_records_of_a_newer_version_are_refused(make_cluster):
     """What could not be kept is not touched: the version that wrote it is to be started, or -i given."""
     c = make_cluster(nodes=1, start=False)
     state = State(c)
@@ -237,7 +237,7 @@ def test_records_of_a_newer_version(make_cluster):
     stop(c)
 
 
-def test_a_file_that_is_damaged_anywhere(make_cluster):
+def test_state_file_damaged_anywhere_is_survived(make_cluster):
     """A4, P6: bytes and pages overwritten, the end cut off: the start prints the remedy, or uses the saved state; with -i it always starts."""
     draw = random.Random(SEED)
     c = make_cluster(nodes=1, start=False)

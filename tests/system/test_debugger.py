@@ -24,7 +24,7 @@ def program(cluster):
 
 @pytest.mark.parametrize("user", ([], pytest.param(["nobody"], marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
 @pytest.mark.parametrize("tasks", (["-N2", "-n3"], ["-n1"]))
-def test_tasks_stand_before_main(cluster, program, tasks, user):
+def test_tasks_stop_before_main(cluster, program, tasks, user):
     """CORE-236: the table is complete when the debugger is notified, and no task runs before; afterwards all tasks run."""
     out = cluster.run([*GDB, "-x", SCRIPT, "--args", PREFIX / "bin/srun", *tasks, "./says"], user=user[0] if user else None,
                       cwd=program.parent).ok().splitlines()
@@ -36,7 +36,7 @@ def test_tasks_stand_before_main(cluster, program, tasks, user):
     assert not any(line.startswith("task ") for line in out[:told])
 
 
-def test_attached_later(cluster):
+def test_debugger_attaches_later(cluster):
     """CORE-236: the table also exists without a debugger."""
     srun = cluster.popen(["srun", "-N2", "-n2", "sh", "-c", f"echo $$ >{cluster.work}/pid.$SLURM_PROCID; sleep 1000"])
     pids = [cluster.work / f"pid.{i}" for i in range(2)]
@@ -49,7 +49,7 @@ def test_attached_later(cluster):
     srun.communicate()
 
 
-def test_what_cannot_be_run(cluster):
+def test_missing_program_leaves_no_stopped_task(cluster):
     """A missing program, under a debugger: no task stays stopped forever."""
     argv = [*GDB, "-ex", "break main", "-ex", "run", "-ex", "set var MPIR_being_debugged = 1", "-ex", "continue", "--args",
             PREFIX / "bin/srun", "-n2", "/nonexistent/program"]

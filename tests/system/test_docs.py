@@ -68,7 +68,7 @@ def test_readme_tells_what_scontrol_refuses(cluster):
         cluster.run(f"scontrol {word} 1").fails(f"{word} is not available in this version")
 
 
-def test_the_guide_of_the_planner_names_every_reason():
+def test_scheduling_guide_names_every_reason():
     """Words that squeue shows of waiting jobs: those that the planner and the gates give, and the guide's table."""
     sources = {path: path.read_text() for room in ("control", "sched") for path in (TOP / "src" / room).rglob("*.[ch]")
                if not path.name.endswith("_test.c")}
@@ -162,5 +162,5 @@ def test_requirements_that_a_file_names_are_named_at_its_tests():
         assert not missing, f"{file.name}: no test names {sorted(map(str, missing))}"
 
 
-def test_ports_that_nobody_listens_on_yet_are_not_given_again():
+def test_free_ports_are_not_reused():
     assert not set(free_ports(300)) & set(free_ports(300))

@@ -27,7 +27,7 @@ def compiled(place, compiler, *options, source=SOURCE, name="program"):
     return place / name
 
 
-def test_mpich(tmp_path):
+def test_doctor_recognises_mpich(tmp_path):
     program = compiled(tmp_path, "mpicc.mpich")
     said = ask(program)
     assert said[0].startswith(f"{program}: MPICH (/") and "libmpich.so.12" in said[0]
@@ -36,7 +36,7 @@ def test_mpich(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("mpicc.openmpi"), reason="needs Open MPI")
-def test_open_mpi(tmp_path):
+def test_doctor_recognises_open_mpi(tmp_path):
     program = compiled(tmp_path, "mpicc.openmpi")
     said = ask(program, 0 if PMIX else 1)
     assert said[0].startswith(f"{program}: Open MPI 4 (/") and said[1] == "looks for: PMIx"
@@ -44,14 +44,14 @@ def test_open_mpi(tmp_path):
     assert said[3] == f"use: srun --mpi=pmix {program}"
 
 
-def test_no_mpi(tmp_path):
+def test_doctor_recognises_programs_without_mpi(tmp_path):
     assert ask("true")[1:] == ["looks for: nothing", "use: srun --mpi=none true"]
     assert ask(PREFIX / "bin/srun")[0].endswith("srun: no MPI")  # though it knows their names
     static = compiled(tmp_path, "gcc", "-static", source='#include <stdio.h>\nint main(void) { return puts("MPICH Version:\\t%s"); }\n')
     assert ask(static)[0] == f"{static}: MPICH, built in"
 
 
-def test_libraries_are_found_as_the_loader_does(tmp_path):
+def test_doctor_finds_libraries_as_the_loader(tmp_path):
     """By RUNPATH with $ORIGIN, by LD_LIBRARY_PATH; a library of a library; missing ones are reported."""
     for place in ("deep", "other"):
         (tmp_path / place).mkdir()

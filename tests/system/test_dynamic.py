@@ -37,7 +37,7 @@ def restart(c):
     c.start_controller()
 
 
-def test_refused(make_cluster):
+def test_invalid_dynamic_nodes_are_refused(make_cluster):
     c = made(make_cluster, room=3)
     for line, text in (
             ("NodeName=d1 CPUs=4", "State=CLOUD or State=FUTURE"),
@@ -110,7 +110,7 @@ def test_life_of_created_nodes(make_cluster):
     assert c.node("d2")["State"] == "FUTURE" and "Reason" not in c.node("d2"), "nothing of its former life"
 
 
-def test_a_node_registers_itself(make_cluster):
+def test_node_registers_itself(make_cluster):
     """By its address; the node survives a restart of the controller; a deleted node stays deleted until its daemon is restarted."""
     c = made(make_cluster)
     start(c, "z1", "Feature=f1")
@@ -137,7 +137,7 @@ def test_a_node_registers_itself(make_cluster):
     eventually(idle(c, "z1"), "z1 again")
 
 
-def test_what_registers_itself_is_checked(make_cluster):
+def test_registering_nodes_are_checked(make_cluster):
     c = made(make_cluster, room=1)
     start(c, "z1")
     eventually(lambda: "refused" in c.tail("slurmctld") and "z1" in c.tail("slurmctld"), "no room")
@@ -168,7 +168,7 @@ def test_dynamic_node_becomes_a_node_of_the_file(make_cluster):
     eventually(lambda: c.node("z1")["State"] == "MIXED" and c.state(job) == "RUNNING", "after a restart, too")
 
 
-def test_without_any_file(make_cluster):
+def test_node_starts_without_any_file(make_cluster):
     """-Z on a configless host; the documented statements also hold without dynamic nodes."""
     c = made(make_cluster, conf="SlurmctldParameters=enable_configless")
     host = c.dir / "host"
@@ -188,7 +188,7 @@ def test_without_any_file(make_cluster):
     assert "NodeName=z1 " in out.read_text()
 
 
-def test_many_at_a_time(make_cluster):
+def test_many_nodes_are_created_at_a_time(make_cluster):
     c = made(make_cluster, room=300)
     calls = [c.popen(f"scontrol create NodeName=m{i} CPUs=2 State=CLOUD") for i in range(12)]
     for call in calls:

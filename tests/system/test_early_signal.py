@@ -22,7 +22,7 @@ def in_prolog(c):
 
 
 @pytest.mark.parametrize("how", ["-b", "-f", "JOB.batch", "-b restarted", "-b Alloc", "-b Alloc restarted"])
-def test_to_the_script(make_cluster, how):
+def test_early_signal_reaches_the_script(make_cluster, how):
     """CORE-185."""
     c = with_prolog(make_cluster, "PrologFlags=Alloc" if "Alloc" in how else "")
     job = c.sbatch("-o", "/dev/null", wrap="exec sleep 300000")
@@ -38,7 +38,7 @@ def test_to_the_script(make_cluster, how):
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "0:10")
 
 
-def test_a_message_to_the_script(make_cluster):
+def test_early_message_reaches_the_script(make_cluster):
     """It is written when the script has an output."""
     c = with_prolog(make_cluster)
     job = c.sbatch("-o", "said.out", wrap="echo on")
@@ -74,7 +74,7 @@ def test_kept_signal_is_delivered_once(make_cluster):
     assert told.read_text().count("kept") == before
 
 
-def test_a_warning_as_long_as_the_limit(make_cluster):
+def test_warning_as_long_as_the_limit_is_sent_at_once(make_cluster):
     """CORE-184."""
     c = with_prolog(make_cluster)
     job = c.sbatch("-o", "/dev/null", "-t", "5", "--signal=B:USR1@300", wrap="exec sleep 300000")
@@ -84,7 +84,7 @@ def test_a_warning_as_long_as_the_limit(make_cluster):
     assert c.wait(job)["ExitCode"] == "0:10"
 
 
-def test_the_shell_alone_is_killed(make_cluster):
+def test_early_kill_of_the_shell_only(make_cluster):
     """SIGKILL before its start is no failure of the launch: the node is as good as before."""
     c = with_prolog(make_cluster)
     job = c.sbatch("-o", "/dev/null", wrap="exec sleep 300000")
@@ -95,7 +95,7 @@ def test_the_shell_alone_is_killed(make_cluster):
     assert c.node("n1")["State"] == "IDLE"
 
 
-def test_to_a_step(make_cluster):
+def test_early_signal_reaches_a_step(make_cluster):
     c = with_prolog(make_cluster)
     step = c.popen("srun sleep 300000")
     in_prolog(c)
@@ -107,7 +107,7 @@ def test_to_a_step(make_cluster):
     assert step.returncode == 128 + 10 and "User defined signal 1" in said, said
 
 
-def test_a_step_that_never_runs_gives_its_places_back(make_cluster):
+def test_cancelled_launch_frees_its_early_signals(make_cluster):
     """So many are kept of a job; those of a launch that was cancelled are none of them."""
     c = with_prolog(make_cluster)
     alloc = c.popen(["salloc", "-Q", "-K", "-n1", "sh", "-c", "echo $SLURM_JOB_ID; exec sleep 300000"])

@@ -217,7 +217,7 @@ def own_network():
 
 @pytest.mark.skipif(not ROOT, reason="only root may read what goes over a device")
 @pytest.mark.parametrize("kind", ["", "none"])
-def test_words_on_the_wire(own_network, make_cluster, kind):
+def test_encrypted_connections_hide_all_words(own_network, make_cluster, kind):
     """Script, environment, output, input, files, windows and keys of MPI can be read on the wire with TLSType=none only."""
     kinds = ["script", "environment", "output", "input", "file", "key", "listing", "window", "pmix"]
     words = {kind: f"{kind}-{os.urandom(8).hex()}" for kind in kinds}

@@ -19,7 +19,7 @@ def history(listed, job):
     return [(e["job"]["attempt"], e["job"]["from"], e["job"]["to"]) for e in listed if e.get("job", {}).get("job_id") == job]
 
 
-def test_lines_and_objects(make_cluster):
+def test_events_are_printed_as_lines_and_json(make_cluster):
     cluster = make_cluster(nodes=2)
     begun = cluster.run("sluice events")
     assert begun.ok() == "" and "events are recorded from now on" in begun.stderr
@@ -54,7 +54,7 @@ def test_lines_and_objects(make_cluster):
     cluster.run("sluice events --forget").fails("no consumer 'default' of yours")
 
 
-def test_goes_on_where_it_was(make_cluster):
+def test_events_continue_after_the_acknowledged_one(make_cluster):
     cluster = make_cluster(nodes=2, conf="PrivateData=jobs,nodes\n")
     cluster.run("sluice events --consumer=log").ok()
     cluster.run("sluice events", user="nobody").ok()
@@ -88,7 +88,7 @@ def test_goes_on_where_it_was(make_cluster):
     assert events(cluster, user="daemon") == []  # jobs of others and nodes are private
 
 
-def test_bad_input(cluster):
+def test_invalid_options_are_refused(cluster):
     cluster.run("sluice events --since -1").fails("--since '-1' is not the number of an event")
     cluster.run("sluice events --consumer a/b").fails("invalid consumer name")
     cluster.run("sluice events 5").fails("unexpected argument '5'")

@@ -75,7 +75,7 @@ def flood(c, count):
 
 @pytest.mark.allocator
 @pytest.mark.slow
-def test_one_user_submits_as_fast_as_possible(make_cluster):
+def test_submission_flood_of_one_user_is_survived(make_cluster):
     """H4: others submit meanwhile, and the memory is given back."""
     c, count = make_cluster(nodes=1, conf="MaxJobCount=200000\nMinJobAge=2\nSlurmctldDebug=error\nSlurmdDebug=error"), amount(3000, 100000)
     pid = c.daemons["slurmctld"].pid
@@ -133,7 +133,7 @@ def test_floods_of_input_and_output(make_cluster, what):
 
 @pytest.mark.trials(20)
 @pytest.mark.parametrize("trap", ["", "trap '' TERM INT HUP; "], ids=["ends", "ignores"])
-def test_a_job_exceeds_its_time(make_cluster, trap):
+def test_job_beyond_its_time_is_ended(make_cluster, trap):
     """H6: it is ended at its limit, or KillWait after it; so the books say."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=f"{trap}touch up; setsid sleep 1000 & while :; do sleep 0.05; done")
@@ -147,7 +147,7 @@ def test_a_job_exceeds_its_time(make_cluster, trap):
 
 
 @pytest.mark.trials(20)
-def test_a_job_exceeds_its_processes(make_cluster):
+def test_job_beyond_its_processes_is_limited(make_cluster):
     """H6: the limit from the submission applies on the node; the script sees it, and all processes that it could start end with it."""
     c = make_cluster(nodes=1)
     script = "python3 -c 'import os, time\nn = 0\ntry:\n while n < 1000:\n  n += 1\n  if os.fork() == 0: time.sleep(1000)\nexcept BlockingIOError: print(n)'; exit 5"

@@ -130,7 +130,7 @@ def test_two_jobs_from_python(make_cluster):
     assert (c.work / "order").read_text().split() == [str(ids[1]), str(ids[0])]
 
 
-def test_for_users_with_the_partition_s_key(make_cluster, programs, nobody):
+def test_partition_key_restricts_users(make_cluster, programs, nobody):
     """CORE-080, 213."""
     c = make_cluster(nodes=1, partitions=PARTITIONS)
     user = pwd.getpwnam("nobody")

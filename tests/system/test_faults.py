@@ -37,7 +37,7 @@ def spread(c, count):
 
 @pytest.mark.trials(50)
 @pytest.mark.parametrize("also_the_daemon", [False, True])
-def test_a_killed_shepherd(make_cluster, pick, also_the_daemon):
+def test_killed_step_daemon_ends_its_job(make_cluster, pick, also_the_daemon):
     """RELIABILITY B2: the job ends with a message and leaves nothing behind, not even a process that had left its session."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=STUBBORN.format(work=c.work))
@@ -60,7 +60,7 @@ def test_a_killed_shepherd(make_cluster, pick, also_the_daemon):
 
 
 @pytest.mark.trials(50)
-def test_srun_of_a_killed_shepherd(make_cluster, pick):
+def test_srun_reports_a_killed_step_daemon(make_cluster, pick):
     """RELIABILITY B2: one of two step daemons is killed; srun names its node and ends the rest of the step; the job continues."""
     c = make_cluster(nodes=2)
     task = f"echo up >>{c.work}/up; sleep 1000"
@@ -75,7 +75,7 @@ def test_srun_of_a_killed_shepherd(make_cluster, pick):
 
 
 @pytest.mark.trials(50)
-def test_one_task_of_many_is_killed(make_cluster, pick):
+def test_srun_reports_one_killed_task_of_many(make_cluster, pick):
     """RELIABILITY B2: srun says which one; the others end as they would have, or are ended with it."""
     c, which = make_cluster(nodes=2), pick.randrange(8)
     for option in ("--kill-on-bad-exit=0", "--kill-on-bad-exit=1"):
@@ -97,7 +97,7 @@ def test_one_task_of_many_is_killed(make_cluster, pick):
 
 @pytest.mark.trials(25)
 @pytest.mark.parametrize("option", ["--requeue", "--no-requeue"])
-def test_a_node_comes_back_empty(make_cluster, pick, option):
+def test_reinstalled_node_runs_its_job_again(make_cluster, pick, option):
     """RELIABILITY B3: as if it had been reinstalled; its job runs once more, or has failed."""
     c = make_cluster(nodes=2)
     job = c.sbatch("-w", "n1", option, "-o", "/dev/null", wrap=f"echo up >>{c.work}/up; exec sleep 1000")
@@ -144,7 +144,7 @@ def fill(path):
 
 @pytest.mark.trials(10)
 @pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
-def test_a_full_log(make_cluster, small):
+def test_full_log_is_survived(make_cluster, small):
     """RELIABILITY D5: daemons whose log can not be written go on, and go on writing when it can."""
     c = make_cluster(nodes=1, start=False)
     logs = small(c.dir / "logs")
@@ -162,7 +162,7 @@ def test_a_full_log(make_cluster, small):
 
 
 @pytest.mark.trials(10)
-def test_a_full_output_file(make_cluster):
+def test_full_output_file_system_is_survived(make_cluster):
     """RELIABILITY D5: the job sees it, srun says it, and nothing hangs."""
     c = make_cluster(nodes=1)
     script = f"(srun head -c 3000000 /dev/zero) 2>{c.work}/said; echo status $? >{c.work}/status; exit 7"
