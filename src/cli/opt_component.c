@@ -359,7 +359,17 @@ static bool is_own(const struct opt *o, enum opt_id id)
     return o->from[id] == OPT_FROM_ARGV || o->from[id] == OPT_FROM_SCRIPT;
 }
 
-/* Moves an option of the command from a later component to the leader. */
+#define NO_EFFECT "option --%s has no effect here: use it in component 0"
+
+/* Whether the leader has another value of its own, beside which that of a later component has no
+ * effect. opt_components_check_clusters() compares clusters. */
+static bool has_other_value(const struct opt *leader, const struct opt *o, enum opt_id id)
+{
+    return is_own(leader, id) && id != OPT_ID_clusters && !str_eq(leader->given[id], o->given[id]);
+}
+
+/* Moves an option of the command from a later component to the leader, unless the leader has it
+ * from a source of the same rank or a higher one. */
 static int promote_to_leader(struct opt_components *cs, struct err *err)
 {
     struct opt *leader = opt_components_leader(cs);
@@ -367,7 +377,7 @@ static int promote_to_leader(struct opt_components *cs, struct err *err)
     for (size_t i = 0; i < sizeof of_command / sizeof of_command[0]; i++) {
         enum opt_id id = of_command[i].id;
         for (size_t k = 1; r == 0 && k < cs->count; k++) {
-            const struct opt *o = &cs->list[k]->opt;
+            struct opt *o = &cs->list[k]->opt;
             if (!(of_command[i].commands & o->command) || !is_own(o, id))
                 continue;
             if (of_command[i].once && opt_given(leader, id))
@@ -375,8 +385,10 @@ static int promote_to_leader(struct opt_components *cs, struct err *err)
                                 "option --%s is given again in component %zu: a job has one script",
                                 opt_rows[id].name, k);
             leader->source = (enum opt_source)o->from[id];
-            if (!opt_given(leader, id))
+            if (leader->from[id] < o->from[id])
                 r = opt_set(leader, &opt_rows[id], o->given[id], err);
+            else if (has_other_value(leader, o, id))
+                opt_note(o, id, NO_EFFECT, opt_rows[id].name);
         }
     }
     return r;
@@ -388,8 +400,7 @@ static void note_options_of_script(struct opt_components *cs, size_t offset)
     for (size_t i = 0; i < sizeof of_script / sizeof of_script[0]; i++) {
         enum opt_id id = of_script[i].id;
         if ((of_script[i].commands & o->command) && is_own(o, id))
-            opt_note(o, id, "option --%s has no effect here: use it in component 0",
-                     opt_rows[id].name);
+            opt_note(o, id, NO_EFFECT, opt_rows[id].name);
     }
 }
 

@@ -502,6 +502,21 @@ static void test_command_options_of_any_component_count_for_all(void **state)
     assert_true(get_component_options(&r, 0)->no_shell);
     assert_int_equal(get_component_options(&r, 0)->immediate_sec, 5);
     run_done(&r);
+    static const struct {
+        const char *env, *argv, *value, *note; /* of --kill-command */
+    } v[] = {
+        {"SALLOC_KILL_CMD=INT", "salloc -n1 : -n1 -KTERM", "TERM", ""},
+        {NULL, "salloc -n1 : -KTERM -n1 : -KTERM -n1", "TERM", ""},
+        {NULL, "salloc -KINT -n1 : -KTERM -n1", "INT",
+         "warning: option --kill-command has no effect here: use it in component 0\n"},
+        {"SALLOC_KILL_CMD=TERM", "salloc -KINT -n1 : -KINT -n1", "INT", ""},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        assert_int_equal(run_line(&r, OPT_SALLOC, NULL, v[i].env, v[i].argv), 0);
+        assert_string_equal(options_of_component(&r, 0)->given[OPT_ID_kill_command], v[i].value);
+        assert_string_equal(str_cstr(&options_of_component(&r, 1)->notes), v[i].note);
+        run_done(&r);
+    }
 }
 
 /* A job is in one cluster: the message names the component that has another one (HET-19). */
