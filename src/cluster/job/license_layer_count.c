@@ -8,18 +8,22 @@
 #include "cluster/job/license_layer.h"
 #include "cluster/job/license_tied.h"
 
-#define MOSTS 64
+#define MOSTS 64     /* a power of two */
 #define CLASSES 4096 /* a power of two */
 #define PROBES 16
 #define CLASS_NEEDS 4
 
-struct license_class { /* requests that have equal layers and may have the same nodes */
+struct license_key { /* what requests of a class have in common */
     uint64_t kinds;
-    uint32_t len;
     struct {
         int32_t at;
         uint32_t count;
     } needs[CLASS_NEEDS];
+    uint32_t len;
+};
+
+struct license_class { /* requests that have equal layers and may have the same nodes */
+    struct license_key key;
     struct {
         uint64_t changes; /* of licences, when it was counted; 0: it was not */
         uint64_t beside;  /* of the pool's summary of free CPUs, or of claims */
@@ -27,14 +31,15 @@ struct license_class { /* requests that have equal layers and may have the same 
     } counted[LICENSE_COUNTS];
 };
 
-struct license_mosts { /* what was counted, as long as layers have as much */
-    uint64_t changes;
-    size_t len;
-    struct {
-        int32_t at;
-        uint32_t count;
-        uint64_t most;
-    } of[MOSTS];
+struct most {         /* of one need */
+    uint64_t changes; /* as in a class */
+    int32_t at;
+    uint32_t count;
+    uint64_t nodes;
+};
+
+struct license_mosts {             /* what was counted, as long as layers have as much */
+    struct most most[MOSTS];       /* by their hashes */
     struct license_class *classes; /* by their hashes */
 };
 
@@ -121,20 +126,34 @@ static uint64_t count_most_now(const struct license *l, uint32_t count)
     return any;
 }
 
+static uint64_t mix_hash(uint64_t hash, int32_t at, uint32_t count)
+{
+    hash = (hash ^ ((uint64_t)(uint32_t)at << 32 | count)) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 32;
+}
+
+/* Returns the place of the number for this need: one that is up to date, or else to be filled. */
+static struct most *find_most(const struct cluster *c, const struct license_need *need)
+{
+    struct most *most = c->licenses.mosts->most;
+    size_t first = mix_hash(0, need->at, need->count);
+    for (size_t i = 0; i < PROBES; i++) {
+        struct most *m = &most[(first + i) & (MOSTS - 1)];
+        if (m->changes != c->licenses.changes || (m->at == need->at && m->count == need->count))
+            return m;
+    }
+    return &most[first & (MOSTS - 1)];
+}
+
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need)
 {
-    struct license_mosts *m = c->licenses.mosts;
-    if (m->changes != c->licenses.changes || m->len == MOSTS)
-        m->len = 0;
-    m->changes = c->licenses.changes;
-    for (size_t i = 0; i < m->len; i++)
-        if (m->of[i].at == need->at && m->of[i].count == need->count)
-            return m->of[i].most;
-    uint64_t most = count_most_now(&c->licenses.list.data[need->at], need->count);
-    m->of[m->len].at = need->at;
-    m->of[m->len].count = need->count;
-    m->of[m->len++].most = most;
-    return most;
+    struct most *m = find_most(c, need);
+    if (m->changes != c->licenses.changes || m->at != need->at || m->count != need->count)
+        *m = (struct most){.changes = c->licenses.changes,
+                           .at = need->at,
+                           .count = need->count,
+                           .nodes = count_most_now(&c->licenses.list.data[need->at], need->count)};
+    return m->nodes;
 }
 
 struct class_look {
@@ -189,20 +208,20 @@ static uint64_t count_class(const struct cluster *c, const struct license_class 
                             enum license_count what, const struct license_claimed *claims)
 {
     _cleanup_free_ uint64_t *left = mem_new_array(uint64_t, c->licenses.list.len);
-    _cleanup_bitset_ struct bitset *set = find_nodes_of_class(c, of->kinds, what);
+    _cleanup_bitset_ struct bitset *set = find_nodes_of_class(c, of->key.kinds, what);
     vec_foreach (&c->licenses.list, l)
         left[l - c->licenses.list.data] = count_left(l);
     if (claims)
         claims->subtract(claims, left);
     const struct class_look k = {c, left, what, set};
-    for (uint32_t i = 0; i < of->len; i++) {
-        enum conf_hres_mode mode = c->licenses.list.data[of->needs[i].at].mode;
+    for (uint32_t i = 0; i < of->key.len; i++) {
+        enum conf_hres_mode mode = c->licenses.list.data[of->key.needs[i].at].mode;
         if (mode == CONF_HRES_EACH_LAYER || (mode == CONF_HRES_PER_NODE && what == LICENSE_NOW))
-            drop_closed(&k, of->needs[i].at, of->needs[i].count);
+            drop_closed(&k, of->key.needs[i].at, of->key.needs[i].count);
     }
     uint64_t most = bitset_count(set);
-    for (uint32_t i = 0; i < of->len && most; i++) {
-        uint64_t has = count_most_of(&k, of->needs[i].at, of->needs[i].count);
+    for (uint32_t i = 0; i < of->key.len && most; i++) {
+        uint64_t has = count_most_of(&k, of->key.needs[i].at, of->key.needs[i].count);
         most = has < most ? has : most;
     }
     return most;
@@ -210,7 +229,7 @@ static uint64_t count_class(const struct cluster *c, const struct license_class 
 
 /* False: the request needs more tied pools than a class has room for. */
 static bool read_needs(const struct cluster *c, const struct license_needs *needs,
-                       struct license_class *out)
+                       struct license_key *out)
 {
     vec_foreach (&needs->list, need) {
         if (!license_is_tied(c, need) || !need->count)
@@ -223,18 +242,15 @@ static bool read_needs(const struct cluster *c, const struct license_needs *need
     return true;
 }
 
-static uint64_t hash_class(const struct license_class *of)
+static uint64_t hash_key(const struct license_key *key)
 {
-    uint64_t hash = of->kinds;
-    for (uint32_t i = 0; i < of->len; i++) {
-        uint64_t need = (uint64_t)(uint32_t)of->needs[i].at << 32 | of->needs[i].count;
-        hash = (hash ^ need) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 32;
-    }
+    uint64_t hash = key->kinds;
+    for (uint32_t i = 0; i < key->len; i++)
+        hash = mix_hash(hash, key->needs[i].at, key->needs[i].count);
     return hash;
 }
 
-static bool is_same_class(const struct license_class *a, const struct license_class *b)
+static bool is_same_key(const struct license_key *a, const struct license_key *b)
 {
     return a->kinds == b->kinds && a->len == b->len &&
            memcmp(a->needs, b->needs, sizeof a->needs) == 0;
@@ -242,13 +258,13 @@ static bool is_same_class(const struct license_class *a, const struct license_cl
 
 /* Returns the place of the class: the one that it has, or else one whose class is outdated. */
 static struct license_class *find_class(const struct cluster *c, struct license_class *classes,
-                                        const struct license_class *of)
+                                        const struct license_key *key)
 {
-    size_t first = hash_class(of) & (CLASSES - 1);
+    size_t first = hash_key(key) & (CLASSES - 1);
     struct license_class *free = NULL;
     for (size_t i = 0; i < PROBES; i++) {
         struct license_class *at = &classes[(first + i) & (CLASSES - 1)];
-        if (is_same_class(at, of))
+        if (is_same_key(&at->key, key))
             return at;
         bool is_old = true;
         for (size_t k = 0; k < LICENSE_COUNTS; k++)
@@ -256,27 +272,27 @@ static struct license_class *find_class(const struct cluster *c, struct license_
         free = !free && is_old ? at : free;
     }
     free = free ? free : &classes[first];
-    *free = *of;
+    *free = (struct license_class){.key = *key};
     return free;
 }
 
 struct license_class *license_find_class(const struct cluster *c, const struct license_needs *needs,
                                          uint64_t kinds)
 {
-    struct license_class of = {.kinds = kinds};
+    struct license_key key = {.kinds = kinds};
     struct license_mosts *m = c->licenses.mosts;
-    if (!m || !read_needs(c, needs, &of))
+    if (!m || !read_needs(c, needs, &key))
         return NULL;
     if (!m->classes)
         m->classes = mem_new_array(struct license_class, CLASSES);
-    return find_class(c, m->classes, &of);
+    return find_class(c, m->classes, &key);
 }
 
 uint64_t license_count_class(const struct cluster *c, struct license_class *of,
                              enum license_count what, const struct license_claimed *claims)
 {
     uint64_t beside = what == LICENSE_NOW ? c->pool.spare.changes : claims ? claims->version : 0;
-    bool is_exact = c->pool.kinds.len < LICENSE_KINDS || of->kinds == UINT64_MAX;
+    bool is_exact = c->pool.kinds.len < LICENSE_KINDS || of->key.kinds == UINT64_MAX;
     if (what == LICENSE_SURE && !is_exact)
         return 0;
     if (of->counted[what].changes != c->licenses.changes || of->counted[what].beside != beside) {

@@ -67,11 +67,6 @@ bool license_may_start_somewhere(const struct license_claims *l, const struct cl
     return false;
 }
 
-int32_t license_end_of(const struct cluster *c, const struct license_need *need)
-{
-    return need->at < 0 ? need->at : need->at + (int32_t)c->licenses.list.data[need->at].pools;
-}
-
 /* Whether units that a job in reservation 'from' returns are available to a job in 'in': units of a
  * reservation return to that reservation. */
 static bool returns_to(const struct resv *from, const struct resv *in, int32_t at)

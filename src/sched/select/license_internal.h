@@ -2,6 +2,7 @@
 /* What the planner's files about licences share. */
 #pragma once
 
+#include "cluster/cluster.h"
 #include "sched/license.h"
 
 static inline uint64_t license_least(uint64_t a, uint64_t b)
@@ -10,7 +11,10 @@ static inline uint64_t license_least(uint64_t a, uint64_t b)
 }
 
 /* The end of the need's pools. */
-int32_t license_end_of(const struct cluster *c, const struct license_need *need);
+static inline int32_t license_end_of(const struct cluster *c, const struct license_need *need)
+{
+    return need->at < 0 ? need->at : need->at + (int32_t)c->licenses.list.data[need->at].pools;
+}
 /* What a job takes of the pool on the nodes that are chosen for it. */
 uint64_t license_amount_on(const struct cluster *c, const struct license_need *need, int32_t at,
                            const struct selection *where);

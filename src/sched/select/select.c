@@ -90,8 +90,6 @@ const uint64_t *select_gres_room(const struct request *r, const struct node_kind
 static bool kind_has_gres(const struct request *r, const struct node_kind *k, size_t gres_kinds)
 {
     uint64_t left[GRES_KINDS_MAX];
-    if (!r->gres.list.len)
-        return true;
     const uint64_t *room = select_gres_room(r, k, k->gres_total, gres_kinds, left);
     return gres_tasks(&r->gres, gres_kinds, room, left) > 0;
 }
@@ -106,9 +104,9 @@ bool select_kind_could(const struct cluster *c, const struct job *j, const struc
            k->cores >= r->cores &&
            (k->threads >= r->threads || (r->threads == 1 && k->threads == 1)) &&
            k->tmp_mib >= r->tmp_mib && amounts_are_within(&wanted, &k->amounts) &&
-           (constraint_match_any(r->constraint, k->features) ||
+           (!r->constraint || constraint_match_any(r->constraint, k->features) ||
             (r->preferred && constraint_match_any(r->preferred, k->features))) &&
-           kind_has_gres(r, k, c->pool.gres_kinds);
+           (!r->gres.list.len || kind_has_gres(r, k, c->pool.gres_kinds));
 }
 
 void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set)
