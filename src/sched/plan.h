@@ -101,9 +101,13 @@ struct plan_variant {
 /* What the present look asks for several times, once it is known. */
 struct plan_look {
     const struct job *of; /* the job, as it is looked at; NULL: none is */
-    bool has_kinds, has_might_fit;
+    bool has_kinds, has_might_fit, has_tied, has_hash;
     uint64_t kinds; /* plan_tied_kinds() */
     bool might_fit; /* plan_might_fit() */
+    uint64_t hash;  /* alike_hash() */
+    /* If has_tied, which gate_license.c sets: whether the gate of licences is open, or closed,
+     * whatever nodes are free, and select_tied_might_do(). */
+    bool is_open, is_closed, might_have_tied;
 };
 
 /* Jobs that failed, each of which stands for all jobs that are alike, see failed.h. */
@@ -111,8 +115,6 @@ struct plan_failures {
     struct alike by_nodes;    /* they do not fit on nodes, whatever licences they need */
     struct alike by_licenses; /* they do not fit on nodes that have the licences they need */
     struct alike closed;      /* the gate of their licences is closed */
-    uint32_t hash_of;         /* id of the job that 'hash' is of; 0: none */
-    uint64_t hash;            /* alike_hash() of that job */
 };
 
 struct plan {

@@ -30,7 +30,11 @@ struct plan_note {
     int64_t start_at;         /* expected start; 0: unforeseeable */
     uint64_t before;          /* hash of the preceding planned starts in the pass */
     bool unfit;               /* it does not fit on the free resources */
-    bool lacks_nodes;         /* a set with tied pools does not fit even without its licences */
+    bool lacks_tied;          /* tied pools have too little for it on the nodes with a free CPU, */
+    bool lacks_licenses;      /* or on all nodes, so that the gate of licences is closed */
+    /* licenses.changes and the version of the claims with which that gate was open; 0: unknown */
+    uint64_t open_changes, open_claims;
+    bool lacks_nodes; /* a set with tied pools does not fit even without its licences */
     /* A set with tied pools fits, without its licences, on the nodes that were free when pool.taken
      * was nodes_taken. */
     bool has_nodes;

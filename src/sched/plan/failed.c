@@ -23,17 +23,16 @@ void failed_done(struct plan_failures *f)
     alike_done(&f->closed);
 }
 
-void failed_begin_look(struct plan *p, const struct job *j)
-{
-    bool is_asked = !plan_note(p, j)->unfit;
-    p->failures.hash = is_asked ? alike_hash(j, p->cluster->pool.locked) : 0;
-    p->failures.hash_of = is_asked ? j->id : 0;
-}
-
+/* It is the same for all views of the job, such as those with one alternative licence. */
 static uint64_t find_hash(const struct plan *p, const struct job *j)
 {
-    const struct plan_failures *f = &p->failures;
-    return f->hash_of && f->hash_of == j->id ? f->hash : alike_hash(j, p->cluster->pool.locked);
+    struct plan_look *look = p->look;
+    if (!look->of || look->of->id != j->id)
+        return alike_hash(j, p->cluster->pool.locked);
+    if (!look->has_hash)
+        look->hash = alike_hash(j, p->cluster->pool.locked);
+    look->has_hash = true;
+    return look->hash;
 }
 
 static bool is_failure_known(const struct plan *p, const struct alike *set, const struct job *j)

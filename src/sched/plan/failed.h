@@ -19,8 +19,6 @@ struct plan_failures;
 void failed_begin(struct plan_failures *f);
 void failed_clear(struct plan_failures *f);
 void failed_done(struct plan_failures *f);
-/* Sets the job that the next calls are about. */
-void failed_begin_look(struct plan *p, const struct job *j);
 /* A job before the next one claims other licences than before: drops the failures that depend on
  * licences. */
 void failed_forget_licenses(struct plan *p);

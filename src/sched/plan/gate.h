@@ -25,6 +25,11 @@ const char *gate_ask(const struct plan *p, const struct job *j, size_t row, enum
 
 /* gate_license.c: the gate of one row. */
 enum reason gate_licenses(const struct plan *p, const struct job *j);
+/* Notes for the next passes what the gate of licences has found in this look. */
+void gate_note_licenses(struct plan *p, const struct job *j);
+/* Whether the gate has found, in this look or before, that tied pools have too little for the job
+ * on the nodes with a free CPU: it cannot start, whatever else it needs. */
+bool gate_lacks_tied(const struct plan *p, const struct job *j);
 
 /* Returns the number of pending array elements, which share one record, that may start now as far
  * as the array and its dependencies permit; 1 for a job that is not an array. */

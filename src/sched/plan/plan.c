@@ -397,7 +397,6 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
     free(take_ptr(p->changed));
     p->changed_of = d->job;
     read_note(p, j);
-    failed_begin_look(p, j);
     *p->look = (struct plan_look){.of = j};
 }
 
@@ -424,6 +423,10 @@ uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
 static bool try_start(struct plan *p, const struct job *j, struct decision *d)
 {
     uint32_t count = license_count_alternatives(j);
+    if (gate_lacks_tied(p, j)) {
+        gate_note_licenses(p, j);
+        return false;
+    }
     if (plan_note(p, j)->unfit || (!p->backfill && resv_is_blocked(p->resv, j)) || failed_has(p, j))
         return false;
     for (uint32_t n = 0; n < count; n++) {
@@ -503,7 +506,9 @@ static bool decide_look(struct plan *p, const struct job *j, bool counts, struct
     enum reason closed = gate_of_start(p, view_alternative(p, j, awaited), &keeps_place);
     if (closed) {
         d->reason = closed;
-        if (closed == REASON_LICENSES)
+        if (closed == REASON_LICENSES && p->look->is_closed)
+            gate_note_licenses(p, j);
+        else if (closed == REASON_LICENSES && !plan_note(p, j)->lacks_licenses)
             failed_add_closed(p, j);
         if (closed == REASON_LICENSES && preempt_may_reclaim(p, j) &&
             decide_preempt(p, j, closed, d))

@@ -149,8 +149,10 @@ bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t
 /* The gate of licences, free nodes or not: what license_may_have_nodes() certainly says for a job
  * outside of reservations, beside all claims. */
 enum select_gate { SELECT_GATE_UNKNOWN, SELECT_GATE_OPEN, SELECT_GATE_CLOSED };
+/* *might_do gets select_tied_might_do(), unless the gate is closed. */
 enum select_gate select_tied_gate(const struct license_claims *l, const struct cluster *c,
-                                  const struct job *j, uint64_t kinds, uint32_t nodes);
+                                  const struct job *j, uint64_t kinds, uint32_t nodes,
+                                  bool *might_do);
 /* choose_nodes(), limited to the nodes that the tied pools of the view permit. */
 bool select_choose_tied(const struct cluster *c, const struct job *j, const struct free_view *view,
                         struct chooser *ch);

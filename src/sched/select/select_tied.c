@@ -457,12 +457,18 @@ uint64_t select_tied_kinds(const struct cluster *c, const struct job *j)
     return all ? UINT64_MAX : kinds;
 }
 
+static bool class_might_do(const struct cluster *c, const struct job *j, struct license_class *of,
+                           uint32_t nodes)
+{
+    enum license_count what = j->want.shared ? LICENSE_ALL : LICENSE_NOW;
+    return license_count_class(c, of, what, NULL) >= nodes;
+}
+
 bool select_tied_might_do(const struct cluster *c, const struct job *j, uint64_t kinds,
                           uint32_t nodes)
 {
     struct license_class *of = license_find_class(c, &j->want.licenses, kinds);
-    enum license_count what = j->want.shared ? LICENSE_ALL : LICENSE_NOW;
-    return !of || license_count_class(c, of, what, NULL) >= nodes;
+    return !of || class_might_do(c, j, of, nodes);
 }
 
 struct claimed {
@@ -492,14 +498,17 @@ static bool is_like_its_class(const struct cluster *c, const struct job *j)
 }
 
 enum select_gate select_tied_gate(const struct license_claims *l, const struct cluster *c,
-                                  const struct job *j, uint64_t kinds, uint32_t nodes)
+                                  const struct job *j, uint64_t kinds, uint32_t nodes,
+                                  bool *might_do)
 {
     struct license_class *of = license_find_class(c, &j->want.licenses, kinds);
     const struct claimed claims = {{l->version, subtract_claims}, l};
+    *might_do = true;
     if (!of)
         return SELECT_GATE_UNKNOWN;
     if (license_count_class(c, of, LICENSE_ALL, NULL) < nodes)
         return SELECT_GATE_CLOSED;
+    *might_do = class_might_do(c, j, of, nodes);
     bool is_sure =
         is_like_its_class(c, j) && license_count_class(c, of, LICENSE_SURE, &claims.base) >= nodes;
     return is_sure ? SELECT_GATE_OPEN : SELECT_GATE_UNKNOWN;

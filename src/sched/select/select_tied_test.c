@@ -165,7 +165,11 @@ static void check_gate(const struct cluster *c, const struct drawn *d, const str
     uint64_t kinds = select_tied_kinds(c, d->job);
     for (uint32_t nodes = 1; nodes <= NODES; nodes++) {
         bool open = license_may_have_nodes(c, d->job, view, set, nodes);
-        enum select_gate gate = select_tied_gate(&none, c, d->job, kinds, nodes);
+        bool might_do;
+        enum select_gate gate = select_tied_gate(&none, c, d->job, kinds, nodes, &might_do);
+        if (gate != SELECT_GATE_CLOSED && might_do != select_tied_might_do(c, d->job, kinds, nodes))
+            fail_msg("seed %llu, job %u (%s): the gate for %u nodes has another bound",
+                     (unsigned long long)seed, d->job->id, d->needs, nodes);
         if ((gate == SELECT_GATE_OPEN && !open) || (gate == SELECT_GATE_CLOSED && open))
             fail_msg("seed %llu, job %u (%s): the gate for %u nodes is %d, its class says %d",
                      (unsigned long long)seed, d->job->id, d->needs, nodes, open, gate);
