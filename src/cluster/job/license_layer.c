@@ -128,6 +128,12 @@ void license_set_count(struct license *l, uint64_t count)
     l->total = count == LICENSE_UNLIMITED ? count : count > l->base ? count - l->base : 0;
 }
 
+void license_change_count(struct cluster *c, struct license *l, uint64_t count)
+{
+    license_set_count(l, count);
+    c->licenses.changes++;
+}
+
 void license_format_pool(const struct license *l, struct str *out)
 {
     str_puts(out, l->name);

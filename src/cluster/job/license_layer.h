@@ -18,6 +18,8 @@ void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode 
                        struct bitset *nodes, uint64_t total);
 /* Sets the count of the layer; the units for jobs follow from it. */
 void license_set_count(struct license *l, uint64_t count);
+/* The same for a layer of the cluster: what is remembered of its layers is counted again. */
+void license_change_count(struct cluster *c, struct license *l, uint64_t count);
 /* Appends "flat(n[1-8]) has 2 (count 4, base 2; 8 in resources.yaml)": the units for jobs of a
  * layer with a limit. */
 void license_format_total(const struct license *l, struct str *out);

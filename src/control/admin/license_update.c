@@ -54,8 +54,7 @@ int license_update_restore(struct control *c, const void *data, size_t len, stru
         return err_set(err, -ERR_STORE_DAMAGED, "the count of a layer: its record does not decode");
     struct license *l = find_layer(c->cluster, m->name, m->nodes);
     if (l && l->conf->count == m->file_count) {
-        license_set_count(l, m->count);
-        c->cluster->licenses.changes++;
+        license_change_count(c->cluster, l, m->count);
     } else {
         _cleanup_str_ struct str key = STR_INIT;
         str_printf(&key, "%s(%s)", m->name, m->nodes);
@@ -72,8 +71,7 @@ void license_update_carry(struct control *c, const struct cluster *from, struct 
             continue;
         struct license *l = find_layer(c->cluster, old->name, old->conf->nodes);
         if (l && l->conf->count == old->conf->count) {
-            license_set_count(l, old->count);
-            c->cluster->licenses.changes++;
+            license_change_count(c->cluster, l, old->count);
             continue;
         }
         _cleanup_str_ struct str key = STR_INIT;
@@ -94,8 +92,7 @@ static int change_count(struct control *c, const Pb__LicenseUpdate *r, struct li
                      (unsigned long long)r->count);
     if (rc == 0) {
         struct license *l = &c->cluster->licenses.list.data[at];
-        license_set_count(l, r->has_count ? r->count : l->conf->count);
-        c->cluster->licenses.changes++;
+        license_change_count(c->cluster, l, r->has_count ? r->count : l->conf->count);
         *out = l;
     }
     return rc;
