@@ -14,6 +14,8 @@ WARM, ROUNDS, JOBS = amount(3, 20), amount(4, 404), 210 if SOAK else 30
 ENOUGH = 400  # questions: the latest ones of fewer are chance
 OTHERS = 13  # jobs of a round that are not of bulk.submit()
 RATE = 50  # jobs a second: a round of the soak begins when those of the rounds before have had their time, whether they have ended or not
+QUESTIONS = "squeue", "sinfo -N -l", "scontrol show job", "scontrol show node", "squeue --json", "sprio", "scontrol ping"
+CALLS = amount(10, 200)
 SLACK_KIB = 1024  # of a heap that is used in another order
 
 pytestmark = pytest.mark.allocator  # measures memory
@@ -35,7 +37,7 @@ def load(c, round_):
     held_one = c.sbatch("-H", "-o", "/dev/null", wrap="true")
     again = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
     c.run(f"scontrol update JobId={held_one} Comment=round{round_} TimeLimit=5").ok()
-    for line in ("squeue", "sinfo -N -l", "scontrol show job", "scontrol show node", "squeue --json", "sprio", "scontrol ping"):
+    for line in QUESTIONS:
         began = time.monotonic()
         c.run(line).ok()
         took.append(time.monotonic() - began)
@@ -48,6 +50,19 @@ def load(c, round_):
         c.start_node("n1")
         c.wait_ready()
     return took
+
+
+def cost_of_call(c, line):
+    """CPU seconds of the controller."""
+    pid = c.daemons["slurmctld"].pid
+    before = figures.cpu_of_threads(pid)
+    c.run(line).ok()
+    return figures.cpu_of_threads(pid) - before
+
+
+def cost_of_questions(c):
+    """The same for each question once, when there are no jobs: the least of many calls is hardly more on a busy machine."""
+    return sum(min(cost_of_call(c, line) for _ in range(CALLS)) for line in QUESTIONS)
 
 
 def end(c):
@@ -76,7 +91,7 @@ def test_memory_and_descriptors_stay_flat(make_cluster):
     rounds(c, 0, WARM)
     names = ("slurmctld", "n2")
     warm = {name: held(c.daemons[name].pid) for name in names}
-    size = sum(f.stat().st_size for f in (c.dir / "state").iterdir())
+    size, cost = sum(f.stat().st_size for f in (c.dir / "state").iterdir()), cost_of_questions(c)
     took, rate = rounds(c, WARM, ROUNDS)
     early, later = (figures.percentile([one for round_ in half for one in round_]) for half in (took[:ROUNDS // 2], took[ROUNDS // 2:]))
     print(f"of the questions of the first half 99 in 100 took {early * 1000:.0f} ms, of the second {later * 1000:.0f} ms")
@@ -85,6 +100,8 @@ def test_memory_and_descriptors_stay_flat(make_cluster):
     if sum(map(len, took)) >= ENOUGH:
         figures.report("J1", "99 in 100 questions, the second half beside the first", later / early * 100, 110, "%")
     assert later < early * 1.1 + 2  # a machine that is shared is busier at times
+    figures.report("J1", f"CPU time of the controller for each kind of question after {ROUNDS} rounds beside before",
+                   cost_of_questions(c) / cost * 100, 110, "%", cpu=True)
     for name in names:
         (before, had), (after, has) = warm[name], held(c.daemons[name].pid)
         print(f"{name}: {before} KiB, {had} descriptors; after {ROUNDS} rounds {after} KiB, {has} descriptors")

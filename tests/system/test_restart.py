@@ -41,7 +41,8 @@ def test_restart_with_many_pending(store, make_cluster):
         began = time.monotonic()
         c.start_controller()
         took, kind = time.monotonic() - began, "PostgreSQL" if store else "SQLite"
-        print(f"{kind}: {cpu_seconds(c.daemons['slurmctld'].pid):.2f} s of CPU of the controller")
+        figures.report("A1", f"CPU time of a controller with {JOBS} jobs until it serves again, {kind}",
+                       cpu_seconds(c.daemons["slurmctld"].pid), SERVES_SEC, cpu=True)
         figures.report("A1", f"a controller with {JOBS} jobs serves again, {kind}", took, SERVES_SEC)
         assert c.run(line).ok() == before
     assert c.sbatch("-o", "/dev/null", wrap="true") > JOBS
