@@ -38,6 +38,7 @@ static void flags_are_parsed_and_formatted(void **state)
         {"License_Only", "ANY_NODES"},
         {"static_alloc,no_hold_jobs_after", "STATIC,NO_HOLD_JOBS_AFTER_END"},
         {"DAILY,,FLEX", "FLEX,DAILY"},
+        {"first_cores", "FIRST_CORES"},
         {"replace_down", "REPLACE_DOWN"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -33,6 +33,7 @@ static void invalid_reservations_are_refused(void **state)
         {"create start=+10 length=100000 nodes=n1 users=ann flags=DAILY", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n1 users=ann flags=DAILY,TIME_FLOAT", ERR_RESV_INVALID},
         {"create start=-1 length=600 nodes=n1 users=ann flags=TIME_FLOAT", ERR_RESV_INVALID},
+        {"create start=+10 length=600 nodes=n1 users=ann flags=FIRST_CORES", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n1 users=ann flags=REPLACE", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n1 users=ann flags=PART_NODES", ERR_RESV_INVALID},
         {"create start=+10 length=600 nodes=n1 users=ann flags=SPEC_NODES", ERR_RESV_INVALID},
