@@ -535,7 +535,7 @@ def test_adopted_processes_are_confined_to_control_groups(program, version):
         c.wait(job)
 
 
-def test_session_helper_is_for_root_only(make):
+def test_only_root_adopts_processes(make):
     """Nobody else has a process adopted, by whatever way he asks."""
     site = make(conf=CONTAIN)
     site.job()

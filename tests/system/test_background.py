@@ -90,7 +90,7 @@ def test_input_ends_when_srun_goes_to_the_background(cluster, place):
     t.close()
 
 
-def test_terminal_of_tasks_keeps_srun_in_the_foreground(cluster, place):
+def test_terminal_of_tasks_stays_open_in_the_background(cluster, place):
     """With --pty the tasks' terminal stays open without output until an srun attaches again."""
     t = shell(cluster, place)
     t.type("stty -a | md5sum; srun --pty sh -c 'stty -echo; echo on $((40+2)); while read x; do echo got $x; done; echo over'\n")

@@ -57,7 +57,7 @@ def test_controller_killed_during_its_recovery_loses_nothing(make_cluster):
     finish(c, runs, "go")
 
 
-def test_old_copy_of_the_state_is_refused(make_cluster):
+def test_nodes_refuse_orders_from_an_old_copy_of_the_state(make_cluster):
     """A6: nodes that have heard of a later epoch take no orders of an earlier one: nothing is run twice under one number."""
     c = make_cluster(nodes=1)
     c.kill("slurmctld")

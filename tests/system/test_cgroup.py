@@ -464,7 +464,7 @@ def test_step_opens_its_devices_only(cluster_of, version):
 
 
 @both
-def test_control_groups_of_an_ordinary_user(cluster_of, version, nobody):
+def test_user_cannot_leave_or_change_a_group(cluster_of, version, nobody):
     """A user can neither leave the group nor change its limits."""
     c = cluster_of(version, conf=TRACK)
     tree = c.groups.base
@@ -547,7 +547,7 @@ bytearray(80 << 20)
 """
 
 
-def test_memory_of_step_daemons_is_not_charged_to_jobs(cluster_of):
+def test_memory_of_step_daemons_is_limited(cluster_of):
     """Step daemons of a job have a memory limit of their own, which grows with its steps; beyond it this job ends, and others go on."""
     c = memory(cluster_of, 1)
     job, other = (c.sbatch("--mem=100", wrap="srun -n1 --overlap sh -c 'touch up.$SLURM_JOB_ID; exec sleep 1000'") for _ in range(2))
@@ -640,7 +640,7 @@ def test_missing_controllers_are_logged(cluster_of):
     assert c.run("srun -n1 echo yes").ok() == "yes"
 
 
-def test_two_daemons_of_one_name_have_separate_groups(cluster_of):
+def test_second_daemon_of_a_name_is_refused(cluster_of):
     c = cluster_of(1, conf=TRACK)
     other = c.dir / "other.conf"
     other.write_text(re.sub(r"Port=(\d+)", lambda m: f"Port={int(m[1]) + 1}", c.conf_file.read_text()).replace(f"{c.dir}/spool", f"{c.dir}/spool2"))

@@ -273,7 +273,7 @@ def test_commands_find_the_fetched_configuration(make_cluster):
 
 
 @pytest.mark.slow
-def test_changed_heartbeat_replaces_a_stale_file(make_cluster):
+def test_node_with_a_stale_file_uses_the_heartbeat_of_the_controller(make_cluster):
     """A node whose own slurm.conf is of another time beats as often as the controller's SlurmdTimeout wants."""
     c = make_cluster(nodes=1, conf="SlurmdTimeout=300", start=False)
     host = c.dir / "stale"

@@ -296,7 +296,7 @@ def test_random_kills_under_load(make_cluster, victims, how):
     assert all("alloc" not in s and "mix" not in s for s in c.run("sinfo -h -N -o %t").ok().split())
 
 
-def test_stopped_node_daemon_loses_no_job(make_cluster):
+def test_jobs_of_a_stopped_node_daemon_run_until_its_timeout(make_cluster):
     """The daemon answers no request: its jobs run on until SlurmdTimeout; then they are requeued or fail, and the daemon ends them when it
     continues."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=4")

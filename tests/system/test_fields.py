@@ -44,7 +44,7 @@ def test_columns_of_the_manual_are_known_and_listed(cluster, command):
     assert {n.lower() for n in NAMES[command]} - ALSO <= {line.split()[0].lower() for line in listed.splitlines()}
 
 
-def test_what_was_asked_for_is_in_its_column(cluster):
+def test_requested_values_are_in_their_columns(cluster):
     job = int(cluster.run("sbatch --parsable -H -n2 --ntasks-per-node=2 -c1 --sockets-per-node=1 --cores-per-socket=1 --exclusive=user -o /dev/null "
                           "--wrap true").ok())
     columns = "MinCpus,Sockets,Cores,Threads,SCT,CoreSpec,Exclusive,CronJob,SegmentSize"
@@ -54,7 +54,7 @@ def test_what_was_asked_for_is_in_its_column(cluster):
     cluster.run(f"scancel {job}")
 
 
-def test_jobs_by_how_long_they_have_run(cluster):
+def test_filters_select_jobs_by_run_time(cluster):
     job = cluster.sbatch("-t", "10", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: cluster.state(job) == "RUNNING", "running")
     assert cluster.run("squeue -h -o %i --running-under=5").ok() == str(job)
@@ -86,7 +86,7 @@ def test_start_knows_what_why_knows(cluster):
     cluster.wait(first)
 
 
-def test_names_of_files_have_patterns_until_they_are_expanded(cluster):
+def test_file_columns_show_patterns_of_pending_jobs(cluster):
     job = int(cluster.run("sbatch --parsable -H -a 3-5 -o out.%A.%a -e /tmp/err.%x -J name --wrap true").ok())
     column = ["squeue", "-h", "-j", str(job), "-O", "STDOUT:.50,STDERR:.20,STDIN:.12"]
     assert cluster.run(column).ok().split() == [f"{cluster.work}/out.%A.%a", "/tmp/err.%x", "/dev/null"]
@@ -96,7 +96,7 @@ def test_names_of_files_have_patterns_until_they_are_expanded(cluster):
     cluster.run(f"scancel {job}")
 
 
-def test_streams_of_a_step_are_in_its_columns(cluster):
+def test_columns_of_a_step_show_its_files(cluster):
     """As given to srun: relative names are in its directory, and output to srun itself has no file."""
     job = cluster.sbatch("-n1", "-o", "/dev/null", wrap="srun -J one -o out.%j.%s.%t -e /tmp/err.%x -i none sleep 1000 & srun --overlap -J two -o 0 sleep 1000")
     eventually(lambda: len(cluster.run(f"squeue -h -s -j {job} -o %j").ok().split()) >= 3, "its steps run")
@@ -128,7 +128,7 @@ def test_step_has_its_resources(cluster):
 
 @pytest.mark.parametrize("command", ["squeue --federation", "squeue --local", "squeue --sibling", "sinfo --federation", "sinfo --local",
                                      "sprio --federation", "scontrol --sibling show node"])
-def test_without_a_federation_this_cluster_is_shown(cluster, command):
+def test_federation_options_show_this_cluster(cluster, command):
     plain = [word for word in command.split() if word not in ("--federation", "--local", "--sibling")]
     said = cluster.run(command)
     assert said.stderr == "" and [line.split()[:2] for line in said.ok().splitlines()] == [
@@ -215,7 +215,7 @@ def test_columns_of_an_option_come_before_those_of_a_variable(cluster, line, cou
         assert (title in ("JOBID=", "PARTITION=")) == counts, said
 
 
-def test_a_job_in_the_state_of_a_flag_is_not_in_its_base_state(cluster):
+def test_flag_states_exclude_the_base_state(cluster):
     stopped = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
     special = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
     for job in (stopped, special):
@@ -232,7 +232,7 @@ def test_a_job_in_the_state_of_a_flag_is_not_in_its_base_state(cluster):
     cluster.wait(stopped)
 
 
-def test_preemption_is_shown_where_it_is_on(make_cluster):
+def test_preemption_columns_need_a_preempt_mode(make_cluster):
     c = make_cluster(nodes=1, conf="PreemptMode=REQUEUE\nPreemptType=preempt/partition_prio\nPreemptExemptTime=2")
     held, runs = c.sbatch("-H", wrap="true"), c.sbatch("-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(runs) == "RUNNING", "running")
@@ -272,7 +272,7 @@ def test_power_and_drained_resources_of_a_node(cluster):
     assert "GresDrain" not in cluster.run("scontrol show node n1").ok()
 
 
-def test_what_a_step_did_not_ask_for(cluster):
+def test_columns_of_unrequested_resources_are_empty(cluster):
     job = cluster.sbatch("-N2", "-n2", "-o", "/dev/null", wrap="srun sleep 1000")
     eventually(lambda: cluster.run(f"squeue -h -s -j {job}.0 -o %i").ok(), "its step")
     names = "tres-per-step,tres-per-node,tres-per-task,tres-per-socket,tres-bind,tres-freq,cpus-per-tres,mem-per-tres".split(",")
@@ -293,7 +293,7 @@ def test_statistics_name_requests_as_slurm_does(cluster):
     assert expected.items() <= said.items(), said
 
 
-def test_lists_that_name_nothing_show_nothing(cluster):
+def test_empty_filter_lists_show_nothing(cluster):
     job = cluster.sbatch("-H", wrap="true")
     header = "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)".split()
     for option in ("-j", "-u", "-n", "-p", "-t", "-w", "-A"):

@@ -26,12 +26,12 @@ def found(text, append):
 
 
 @pytest.mark.parametrize("command", ["sbatch", "srun"])
-def test_unknown_mode(cluster, command):
+def test_unknown_open_mode_is_refused(cluster, command):
     cluster.run([command, "--open-mode=middle", "true"]).fails("open-mode", "middle")
 
 
 @pytest.mark.parametrize("options,env,append", MODES)
-def test_batch(site, options, env, append):
+def test_open_mode_of_batch_output_is_applied(site, options, env, append):
     c, default = site
     append = default if append is None else append
     env = {f"SBATCH_{k}": v for k, v in env.items()}
@@ -45,7 +45,7 @@ def test_batch(site, options, env, append):
 
 
 @pytest.mark.parametrize("options,env,append", MODES)
-def test_step(site, options, env, append):
+def test_open_mode_of_step_output_is_applied(site, options, env, append):
     """Written by srun, and by the tasks on their nodes."""
     c, default = site
     append = default if append is None else append

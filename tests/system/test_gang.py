@@ -113,7 +113,7 @@ def test_examples_with_whole_nodes(make_cluster):
     assert done.ok() == "done" and re.search(f"{DISABLED[0]}\n(.*\n)*{DISABLED[2]}\n", done.stderr), done.stderr
 
 
-def test_srun_of_a_batch_job_says_that_its_job_is_suspended(make_cluster):
+def test_srun_in_a_suspended_batch_job_reports_the_suspension(make_cluster):
     """GANG-45, GANG-46: the first srun of a batch job starts after the turn of the job has ended. It prints the guide's message, waits, and runs in
     the job's next turn."""
     sec = 8
@@ -147,7 +147,7 @@ while True:
 '"""
 
 
-def test_signals_of_a_turn(make_cluster):
+def test_job_gets_the_signals_of_its_turns(make_cluster):
     """GANG-61: a job gets a signal when its turn ends, runs on for the grace time, stops and keeps its devices, and continues with SIGCONT. A signal
     of its user meanwhile is kept for it; sluice why prints when its turn begins."""
     c = make_cluster(nodes=1, start=False, conf=GANG + "GangDevices=yes\nGresTypes=gpu\n", node_conf="Gres=gpu:2", partitions=[shared("main", "ALL") + " Default=YES"])
@@ -288,7 +288,7 @@ def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
     assert c.run(["squeue", "-h", "-o", "%C %h %t", "-j", f"{alone},{other}"]).ok().splitlines() == ["1 YES PD", "4 NO R"]
 
 
-def test_why_names_what_lacks(make_cluster):
+def test_why_names_the_missing_resource(make_cluster):
     """Memory, or the limit of sharing jobs: not "not idle"; HET-104: components without GangHet do not start beside jobs that take turns."""
     c = make_cluster(nodes=1, cpus=2, memory=1000, conf=LINEAR.replace("sched/builtin", "sched/backfill"), partitions=[shared("active", "ALL", "FORCE:3")])
 

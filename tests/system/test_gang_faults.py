@@ -19,7 +19,7 @@ def wait_standing(c, job):
     return (c.work / f"count-{job}").read_text()
 
 
-def test_turns_across_deaths(make_cluster):
+def test_turns_continue_across_killed_daemons(make_cluster):
     """After a kill of the controller or of a node daemon the rotation is the same: the job that waits for its turn stays stopped, and continues in
     its turn."""
     c = make_cluster(nodes=1, conf=GANG, partitions=[shared("main", "ALL") + " Default=YES"])
@@ -40,7 +40,7 @@ def test_turns_across_deaths(make_cluster):
     assert sorted(job for slot in slots for job in slot) == [one, two]
 
 
-def test_the_file_changes(make_cluster):
+def test_turns_follow_a_changed_configuration(make_cluster):
     """GANG-26, GANG-27: a reconfiguration lets more jobs take turns, and then none."""
     c = make_cluster(nodes=1, conf=GANG, partitions=[shared("main", "ALL", "FORCE:2") + " Default=YES"])
     jobs = [submit(c, "main", "-n4") for _ in range(4)]
@@ -58,7 +58,7 @@ def test_the_file_changes(make_cluster):
     eventually(lambda: [c.state(job) for job in jobs] == ["RUNNING"] * 3 + ["PENDING"], "those that have begun run, all at once")
 
 
-def test_short_ones_behind_long_ones(make_cluster):
+def test_short_jobs_complete_behind_long_ones(make_cluster):
     """GANG-03, GANG-21: a short job behind jobs without an end completes soon; in a partition without FORCE it waits."""
     c = make_cluster(nodes=2, conf=GANG, partitions=[shared("main", "n1") + " Default=YES", "PartitionName=alone Nodes=n2"])
     for part in "main", "alone":
@@ -69,7 +69,7 @@ def test_short_ones_behind_long_ones(make_cluster):
     assert c.job(waiting)["Reason"] == "Resources"
 
 
-def test_a_set_takes_turns(make_cluster):
+def test_heterogeneous_job_takes_turns(make_cluster):
     """With GangHet=yes all components of a heterogeneous job have the same turn."""
     c = make_cluster(nodes=2, conf=GANG + "GangHet=yes\n", partitions=[shared("main", "ALL") + " Default=YES"])
     leader = submit(c, "main", "-n4", ":", "-n4")

@@ -31,7 +31,7 @@ def memory(c, *options):
 
 @pytest.mark.parametrize("select, word", [("linear", "CR_Memory"), ("cons_tres", "CR_Core_Memory"),
                                           ("cons_res", "CR_CPU_Memory")])
-def test_singular_key(make_cluster, select, word):
+def test_singular_key_is_accepted_with_a_warning(make_cluster, select, word):
     """GANG-10: the guide's SelectTypeParameter is taken, with a warning, and memory is consumable."""
     c = make_cluster(nodes=1, start=False, conf=f"SelectType=select/{select}", partitions=SHARED)
     text = c.conf_file.read_text().replace("SelectTypeParameters=CR_Core_Memory", f"SelectTypeParameter={word}")
@@ -65,7 +65,7 @@ def test_two_jobs_that_do_not_fit_in_memory(make_cluster, select, word):
     assert c.node("n1")["AllocMem"] == "4000"
 
 
-def test_defaults(make_cluster):
+def test_default_memory_applies(make_cluster):
     """GANG-12: DefMemPerCPU and DefMemPerNode, of the cluster and of a partition."""
     parts = ["PartitionName=main Nodes=ALL Default=YES", "PartitionName=node Nodes=ALL DefMemPerNode=700",
              "PartitionName=cpu Nodes=ALL DefMemPerCPU=300"]
@@ -78,7 +78,7 @@ def test_defaults(make_cluster):
         assert (got, fields[key]) == (mib, value), options
 
 
-def test_limits(make_cluster):
+def test_memory_limits_apply(make_cluster):
     """GANG-13: more than MaxMemPerNode is refused; more than MaxMemPerCPU is paid for in CPUs."""
     parts = ["PartitionName=main Nodes=ALL Default=YES", "PartitionName=node Nodes=ALL MaxMemPerNode=700",
              "PartitionName=cpu Nodes=ALL MaxMemPerCPU=300"]
@@ -94,7 +94,7 @@ def test_limits(make_cluster):
     c.run("sbatch -pcpu --mem=1201 --wrap true").fails("Requested node configuration is not available")  # five CPUs of a node of four
 
 
-def test_of_a_job(make_cluster):
+def test_memory_options_of_a_job_apply(make_cluster):
     """GANG-14: --mem and --mem-per-cpu, and all of a node."""
     c = make_cluster(nodes=1)
     for options, mib, key, value in ((["-n2", "--mem=1500"], 1500, "MinMemoryNode", "1500M"),

@@ -25,7 +25,7 @@ def assert_says(kept, now):
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_files(make_cluster, name):
+def test_recorded_state_files_are_read(make_cluster, name):
     """L1."""
     c = make_cluster(nodes=golden.node_count(GOLDEN / name), start=False)
     ports = golden.configure(c, GOLDEN / name)
@@ -42,7 +42,7 @@ def test_files(make_cluster, name):
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_on_a_server(server, make_cluster, name):
+def test_recorded_state_is_read_on_a_server(server, make_cluster, name):
     """The same, brought to PostgreSQL by an export."""
     c = make_cluster(nodes=golden.node_count(GOLDEN / name), start=False)
     ports = golden.configure(c, GOLDEN / name)

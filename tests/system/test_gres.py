@@ -27,7 +27,7 @@ def gpus(make_cluster):
 SHOW = "echo $CUDA_VISIBLE_DEVICES/$ROCR_VISIBLE_DEVICES/$SLURM_JOB_GPUS/$SLURM_STEP_GPUS/$SLURM_GPUS_ON_NODE"
 
 
-def test_a_job_gets_cards_of_its_own(gpus):
+def test_job_gets_its_own_gpus(gpus):
     c = gpus
     first = c.run(["srun", "--gres=gpu:a100:1", "sh", "-c", SHOW]).ok()
     assert first == "0/0/0/0/1"
@@ -44,7 +44,7 @@ def test_a_job_gets_cards_of_its_own(gpus):
     assert c.wait(late)["JobState"] == "COMPLETED"
 
 
-def test_what_is_shown(gpus):
+def test_gres_are_shown(gpus):
     c = gpus
     job = c.sbatch("--gres=gpu:a100:1,nic:2", "-N2", wrap="sleep 100")
     eventually(lambda: c.state(job) == "RUNNING", "it")
@@ -101,7 +101,7 @@ srun -n1 --gres=gpu:3 true 2>&1
     assert "Requested step configuration is not available" in lines[6]
 
 
-def test_connected_cards_are_given_together(make_cluster):
+def test_connected_gpus_are_allocated_together(make_cluster):
     """Links of gres.conf: 0 and 3 are connected, and 1 and 2."""
     c = make_cluster(nodes=1, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:4")
     links = ["-1,0,1,4", "0,-1,4,1", "1,4,-1,0", "4,1,0,-1"]
@@ -147,7 +147,7 @@ def test_tres_of_steps_and_of_their_job(gpus):
         assert ",".join(re.findall(r"gres/(\w+=\d+)", tres)) == expected, (options, tres)
 
 
-def test_what_comes_with_a_card(gpus):
+def test_cpus_and_memory_per_gpu_are_allocated(gpus):
     c = gpus
     done = c.run(["sbatch", "--parsable", "-H", "--gpus=2", "--cpus-per-gpu=2", "--mem-per-gpu=300", "--wrap", "true"]).ok()
     job = done.strip()
@@ -168,7 +168,7 @@ def test_what_comes_with_a_card(gpus):
     (["--gpus-per-node=3", "--gpus-per-task=1", "-N2"], ["n1 3"] * 3 + ["n2 3"] * 3),
     (["--gres=gpu:2", "--gpus-per-node=2"], ["n1 2"]),
 ])
-def test_two_views_of_the_same_cards(gpus, options, expected):
+def test_shards_and_gpus_share_devices(gpus, options, expected):
     """--gres, --gpus-per-node and --gpus-per-task are not added to each other."""
     out = gpus.run(["srun", *options, "sh", "-c", "echo $SLURMD_NODENAME $SLURM_GPUS_ON_NODE"]).ok()
     assert sorted(out.splitlines()) == expected
@@ -193,7 +193,7 @@ def test_nodes_and_tasks_follow_from_a_total(gpus):
     assert c.job(job)["NumNodes"] == "2" and c.job(job)["AllocTRES"].endswith("gres/gpu=4")
 
 
-def test_it_survives_a_restart(gpus):
+def test_gres_allocations_survive_a_restart(gpus):
     c = gpus
     holder = c.sbatch("--gres=gpu:a100:1", "-w", "n1", wrap="sleep 100")
     eventually(lambda: c.state(holder) == "RUNNING", "it")
@@ -228,7 +228,7 @@ def test_it_survives_a_restart(gpus):
     ("--gpus=1 --cpus-per-gpu=9", "it would fit with --cpus-per-gpu=4"),
     ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
 ])
-def test_what_cannot_be_is_refused(gpus, option, words):
+def test_impossible_gres_are_refused(gpus, option, words):
     done = gpus.run(["sbatch", *option.split(), "--wrap", "true"])
     if words == "accepted":
         done.ok()
@@ -258,7 +258,7 @@ def test_wrong_files_are_named(make_cluster):
     assert done.returncode != 0 and "gres.conf:2: Name=disk is not in GresTypes" in done.stderr + done.stdout
 
 
-def test_what_comes_with_a_gpu(make_cluster):
+def test_defaults_per_gpu_apply(make_cluster):
     """DefCpuPerGPU and DefMemPerGPU, of the cluster or the partition, for jobs that do not say."""
     c = make_cluster(nodes=1, start=False, node_conf="Gres=gpu:2 CPUs=8 RealMemory=4000",
                      conf="GresTypes=gpu\nSelectTypeParameters=CR_Core_Memory\nJobDefaults=DefCpuPerGPU=3,DefMemPerGPU=700",
@@ -297,7 +297,7 @@ def test_gres_of_a_pending_job_are_changed(gpus):
 
 
 @pytest.mark.parametrize("asked", ["-n5 --gpus-per-task=1", "-n5 --gpus=5 --ntasks-per-gpu=1", "-n10 --gpus=5 --ntasks-per-gpu=2"])
-def test_tasks_of_nodes_are_told_by_their_gpus(make_cluster, asked):
+def test_tasks_per_node_follow_the_gpus(make_cluster, asked):
     """SLURM_TASKS_PER_NODE of jobs that have more CPUs than GPUs: as their steps have it."""
     c = make_cluster(nodes=2, cpus=8, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:4")
     c.conf_file.write_text(re.sub(r"(NodeName=n2 .*)gpu:4", r"\1gpu:1", c.conf_file.read_text()))
@@ -343,7 +343,7 @@ def test_cpus_of_a_step_follow_its_gpus(make_cluster):
     assert c.run(["salloc", "-Q", "--gpus=4", "--cpus-per-gpu=2", "sh", "-c", script]).stdout == "2 1\n"
 
 
-def test_gpus_of_all_nodes_and_tasks_are_told(make_cluster):
+def test_why_counts_gpus_of_all_nodes_and_tasks(make_cluster):
     """--gpus-per-node with --ntasks-per-gpu determines the number of nodes for the tasks; sluice why prints the total and the free GPUs."""
     c = make_cluster(nodes=3, cpus=4, start=False, conf="GresTypes=gpu", node_conf="Gres=gpu:2")
     (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
@@ -416,7 +416,7 @@ def placed(c, job):
     return re.search(r"CPU_IDs=(\S+)", shown)[1], cards and cards[1]
 
 
-def test_enforced_binding(sockets):
+def test_enforced_binding_uses_nearby_cpus_only(sockets):
     """Only CPUs close to the cards: the job waits for them, and is refused if no node has enough of them."""
     c = sockets
 
@@ -446,7 +446,7 @@ def test_enforced_binding(sockets):
         c.run(["sbatch", *bound, *options, "--wrap=true"]).fails("Requested node configuration is not available")
 
 
-def test_no_binding(sockets):
+def test_disabled_binding_uses_any_cpus(sockets):
     """CPUs wherever they are fewest, whatever cards there are."""
     c = sockets
     blocker = c.sbatch("-o", "/dev/null", "-n1", wrap="sleep 1000")
@@ -473,7 +473,7 @@ def told(c, *options, env=None):
     return [line.split(": ")[1] for line in sorted(out.splitlines())]
 
 
-def test_tasks_with_gpus_of_their_own(gpus):
+def test_each_task_gets_its_own_gpus(gpus):
     """--gpus-per-task gives each task its own GPUs, --ntasks-per-gpu lets tasks share one; a single task has all GPUs of its step. X-14."""
     c = gpus
     assert told(c, "-n2", "--gpus-per-task=1") == ["0 of 0,1", "1 of 0,1"]
@@ -485,7 +485,7 @@ def test_tasks_with_gpus_of_their_own(gpus):
     assert c.wait(job)["JobState"] == "COMPLETED" and c.output(job) == "0: 0\n1: 1\n"
 
 
-def test_gpu_bind(gpus):
+def test_gpu_bind_assigns_gpus_to_tasks(gpus):
     c = gpus
     all_of = ["-n3", "--gres=gpu:3"]
     assert told(c, *all_of) == ["0,1,7 of 0,1,7"] * 3
@@ -502,7 +502,7 @@ def test_gpu_bind(gpus):
     c.run(["srun", "--gpu-bind=nearest", "true"]).fails("srun: error: Invalid --gpu-bind argument: nearest: not a type")
 
 
-def test_tres_bind(gpus):
+def test_tres_bind_assigns_gpus_to_tasks(gpus):
     """The general form, also for the steps of a job; of two forms the one nearer to the user counts."""
     c = gpus
     all_of = ["-n3", "--gres=gpu:3"]
@@ -585,7 +585,7 @@ def test_jobs_share_a_gpu(shared):
     c.run(f"scancel {third}").ok()
 
 
-def test_mps_in_percent(shared):
+def test_mps_are_percentages_of_a_gpu(shared):
     c = shared
     assert c.run(["srun", "-n1", "--gres=mps:50", "sh", "-c", PARTS + "; echo $CUDA_DEVICE_ORDER"]).ok().split() == ["0/0/0//25", "PCI_BUS_ID"]
     assert c.run(["srun", "-n1", "--gres=mps:300", "sh", "-c", PARTS]).ok() == "0/0/7//75"
@@ -620,7 +620,7 @@ def test_tasks_have_parts_of_gpus_of_their_own(shared):
     ("--gres=shard:1,gpu:1", "gpu, mps and shard exclude each other in a request"),
     ("--gres=shard:1 --gpus=1", "gpu, mps and shard exclude each other in a request"),
 ])
-def test_parts_that_cannot_be(shared, option, words):
+def test_impossible_gpu_shares_are_refused(shared, option, words):
     shared.run(["sbatch", *option.split(), "--wrap", "true"]).fails(words)
 
 

@@ -28,7 +28,7 @@ def runs(c, node):
     return len(path.read_text()) if path.exists() else 0
 
 
-def test_it_runs_at_start_and_drains_its_node(make_cluster):
+def test_health_check_runs_at_start_and_drains_the_node(make_cluster):
     os.environ["SLURM_EVIL"] = os.environ["LD_BIND_NOW"] = "1"
     try:
         c = cluster_with(make_cluster, DRAIN, nodes=2)
@@ -48,7 +48,7 @@ def test_it_runs_at_start_and_drains_its_node(make_cluster):
     eventually(lambda: c.node("n2")["State"] == "IDLE+DRAIN", "n2 drained")
 
 
-def test_before_registration(make_cluster):
+def test_health_check_precedes_the_registration(make_cluster):
     """A node that the program drains gets no job before that; a takeover of the controller, which contacts the node meanwhile, changes nothing."""
     c = cluster_with(make_cluster, "while [ ! -e $d/go ]; do sleep 0.01; done\n",
                      conf="SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout=2", nodes=1)
@@ -62,7 +62,7 @@ def test_before_registration(make_cluster):
     c.wait_ready()
 
 
-def test_states(make_cluster):
+def test_health_check_runs_in_configured_node_states(make_cluster):
     c = cluster_with(make_cluster, DRAIN, conf="HealthCheckInterval=1\nHealthCheckNodeState=ALLOC,CYCLE", nodes=2)
     c.start()
     before = runs(c, "n1"), runs(c, "n2")
@@ -74,7 +74,7 @@ def test_states(make_cluster):
     c.wait(job)
 
 
-def test_no_interval_no_timer_and_reconfigure(make_cluster):
+def test_health_check_without_interval_runs_once(make_cluster):
     c = cluster_with(make_cluster, DRAIN, conf="", nodes=1)
     c.start()
     assert runs(c, "n1") == 1

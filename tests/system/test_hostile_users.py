@@ -86,7 +86,7 @@ def state_of(directory):
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
 @pytest.mark.parametrize("place", ["output", "directory", "cast"])
-def test_links_that_users_exchange(cluster, place):
+def test_exchanged_links_redirect_no_file(cluster, place):
     """G6: a process of the user exchanges a link while daemons of root open its target: no file of root is touched."""
     nobody = pwd.getpwnam("nobody")
     secret, own = cluster.dir / f"secret-{place}", cluster.dir / f"own-{place}"
@@ -138,7 +138,7 @@ print("TASK", *[status[k].split()[0] for k in ("Uid", "Gid", "CapInh", "CapPrm",
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
 @pytest.mark.parametrize("how", ["sbatch", "srun", "srun in sbatch", "srun in salloc", "salloc", "srun --mpi=none", "srun --overlap"])
-def test_initial_state_of_a_task(cluster, how):
+def test_task_starts_in_a_clean_state(cluster, how):
     """G9: the ids of the user, no capability, no signal blocked or ignored, the descriptors 0, 1 and 2 (and that of PMI, which PMI_FD names)."""
     nobody = pwd.getpwnam("nobody")
     cluster.work.chmod(0o777)

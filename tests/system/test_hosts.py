@@ -35,7 +35,7 @@ def ledger(c, word):
     return sorted(line.split()[0] for line in lines if line.endswith(word))
 
 
-def test_a_node_cut_off_for_a_while(make_hosts):
+def test_disconnected_node_returns(make_hosts):
     """C1: a cut shorter than SlurmdTimeout loses nothing: jobs run on, and their ends are reported afterwards."""
     c = make_hosts(conf="SlurmdTimeout=60")
     c.start()
@@ -100,7 +100,7 @@ def cut_and_healed(c, pick, node):
     c.cuts.append((seconds, took))
 
 
-def test_nodes_cut_off_for_drawn_times(make_hosts, pick):
+def test_nodes_disconnected_for_random_times_return(make_hosts, pick):
     """C1: 1 s to 10 min, many nodes at a time: within SlurmdTimeout jobs go on, beyond it they have failed; none starts twice."""
     count = amount(3, 100)
     c = make_hosts(nodes=min(count, 20), conf=f"SlurmdTimeout={TIMEOUT}\nMinJobAge={KEPT}\nMaxJobCount=100000")
@@ -253,7 +253,7 @@ def test_srun_cut_off_from_its_task(make_hosts):
     eventually(lambda: not any("slurmstepd: [" in args for args in processes_of(c.dir).values()), "nothing left")
 
 
-def test_a_clock_ten_minutes_off(make_hosts, tmp_path):
+def test_clock_skew_of_ten_minutes_is_reported(make_hosts, tmp_path):
     """E2: operations that need equal clocks report the difference; nothing is lost, and correcting the clock is sufficient."""
     c = make_hosts(nodes=2)
     library, skew = wrong_clock(tmp_path)
@@ -356,7 +356,7 @@ def test_connection_of_input_and_output_is_cut(make_hosts):
 
 
 @pytest.mark.parametrize("verdict, why", (("reject with tcp reset", "Connection refused"), ("drop", "timed out")))
-def test_a_firewall_before_srun(make_hosts, verdict, why):
+def test_firewall_before_srun_is_reported(make_hosts, verdict, why):
     """CORE-215: the node connects back before the program runs; where it may not, srun says from where to which host and port."""
     c = make_hosts(nodes=1, conf="MessageTimeout=5")
     c.start()

@@ -57,7 +57,7 @@ def end(c, *numbers):
         c.wait(number)
 
 
-def test_listing(hres):
+def test_layers_are_listed(hres):
     """HRES-42 and HRES-35: a record for each layer, with the amount that base amounts leave."""
     assert layers(hres, "flat")["n[1-4]"] == ("16", "0", "16", "0")
     power = layers(hres, "power")
@@ -76,7 +76,7 @@ def test_listing(hres):
     ("flat(n[1-2]):1", "names a layer, which is for reservations"),
     ("flat:x", "is not NAME or NAME:COUNT"),
 ])
-def test_bad_requests(hres, asked, says):
+def test_invalid_layer_requests_are_refused(hres, asked, says):
     """Each spelling of the option is refused alike."""
     for option in ("--resources", "--licenses"):
         hres.run(["sbatch", option, asked, "--wrap", "true"]).fails("Invalid license specification", says)
@@ -99,7 +99,7 @@ def test_refusals_name_layers(hres):
     hres.run("scontrol update license=power(n[3-4]) count=file").ok()
 
 
-def test_requests_and_what_returns(hres):
+def test_layers_are_used_and_returned(hres):
     """HRES-46, HRES-47, HRES-48, HRES-51: all spellings; jobs that end, are requeued, shrink or survive a restart."""
     a = job(hres, "--license=flat:2,natural:1", "-w", "n1")
     b = job(hres, "-L", "power:full_node", "-w", "n[1,3]", "-N2")
@@ -130,7 +130,7 @@ def test_requests_and_what_returns(hres):
     assert used(hres, "flat") == used(hres, "natural") == used(hres, "power") == {}
 
 
-def test_reservations(hres):
+def test_reservations_keep_layers(hres):
     """HRES-43, HRES-44, HRES-45: the guide's command, with its odd width; a layer is named, or nodes that determine it."""
     make = "scontrol create reservation starttime=now duration=60 users=root flags=license_only licenses="
     hres.run(make + "flat:4").fails("flat has layers, and a reservation names one: flat(n[1-2]), flat(n[3-4])")
@@ -176,7 +176,7 @@ def test_reservation_of_layers_alone(hres):
     hres.run(f"scontrol delete reservation={name}").ok()
 
 
-def test_an_alternative_that_never_fits(hres):
+def test_impossible_alternative_is_reported(hres):
     """With '|' one alternative is enough: an alternative that no layer can satisfy changes nothing, in any order."""
     for asked in "flat:13|natural:1", "natural:1|flat:13", "matlab:999|natural:1", "flat:13|flat:14|natural:1":
         one = job(hres, "-L", asked, "-w", "n1", wrap="true")
@@ -206,7 +206,7 @@ def test_arrays_sets_and_test_only(hres):
     assert "Used=2 Free=10 Reserved=0 Remote=no Nodes=n[1-2]" in told and "Used=0 Free=12 Reserved=0 Remote=no Nodes=n[7-8]" in told
 
 
-def test_live_counts_and_tree(hres):
+def test_counts_are_changed_and_shown_as_a_tree(hres):
     """HRES-11, HRES-24: a count changes without the file, survives a restart, and is written as a file that reads the same."""
     hres.run("scontrol update license=flat count=3").fails("flat has layers with a count each: name one of flat(n[1-2]), flat(n[3-4])", "as in license='flat(n[1-2])'")
     hres.run("scontrol update license=matlab count=3").fails("matlab is a license of the cluster, without layers: change Licenses= in slurm.conf")
@@ -344,7 +344,7 @@ def test_why_a_count_or_a_variable_keeps_a_job(hres):
     end(hres, held)
 
 
-def test_another_file(hres):
+def test_changed_layer_file_takes_effect(hres):
     """HRES-11, HRES-10: an invalid file changes nothing; a new count takes effect with a reconfiguration."""
     path = hres.dir / "resources.yaml"
     path.write_text(scaled().replace("count: 24", "count: many"))

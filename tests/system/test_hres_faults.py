@@ -102,7 +102,7 @@ def check_ledger(c, accepted):
     assert set(most) == set(THERE) and all(most[pool] <= count for pool, count in THERE.items()), most
 
 
-def test_no_unit_is_used_twice(make_cluster):
+def test_no_layer_unit_is_used_twice(make_cluster):
     """HRES-32, HRES-48: hundreds of short jobs, while the lead changes and counts change."""
     def make(**options):
         c = make_cluster(cpus=8, **options)

@@ -28,7 +28,7 @@ def ends(c, job):
 
 
 @pytest.mark.slow
-def test_only_allocations_without_a_command_end(make_cluster):
+def test_inactive_limit_ends_allocations_without_a_command(make_cluster):
     c = make_cluster(nodes=2, conf="InactiveLimit=1\n")
     there = [command(c, "salloc -J there cat"), command(c, "srun -J here sleep 1000")]
     gone = command(c, "salloc -J gone cat")  # of a srun the shepherds see the end

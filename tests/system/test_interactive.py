@@ -38,7 +38,7 @@ def test_salloc_shell_is_a_step_on_the_first_node(cluster):
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job ends with its shell")
 
 
-def test_what_its_steps_count_is_the_job(cluster):
+def test_steps_in_the_shell_see_the_whole_job(cluster):
     """The shell is one task; srun or mpirun in it see the whole allocation."""
     names = "SLURM_NNODES SLURM_NODELIST SLURM_TASKS_PER_NODE SLURM_NTASKS"
     show = "; ".join(f"echo {name}=${{{name}-none}}" for name in names.split())
@@ -57,13 +57,13 @@ def test_what_its_steps_count_is_the_job(cluster):
     assert t.close() == 0
 
 
-def test_salloc_with_a_command_runs_it_here(cluster):
+def test_salloc_runs_its_command_locally(cluster):
     assert cluster.run(["salloc", "sh", "-c", "echo ${SLURMD_NODENAME:-here}"]).ok() == "here"
 
 
 @pytest.mark.parametrize("line", ["salloc --no-shell -J unread", "salloc -J unread touch ran", "salloc -J unread /no/such/program",
                                   "salloc -vv -J unread touch ran", "salloc -v --no-shell --qos=q -J unread"])
-def test_messages_that_nobody_reads_do_not_block_salloc(cluster, line):
+def test_unread_messages_do_not_block_salloc(cluster, line):
     """Standard error is a full pipe: the command runs, the allocation is released, and salloc ends. What was in the pipe before is intact."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -96,7 +96,7 @@ def test_options_of_the_interactive_step(make_cluster):
     assert done.returncode == 4 and done.stdout == "0: it is one two\n"
 
 
-def test_a_program_that_is_not_there_is_not_launched(cluster):
+def test_missing_program_is_not_launched(cluster):
     """LaunchParameters=test_exec."""
     (cluster.work / "plain").write_text("")
     before = cluster.run("squeue -h -t all").ok()
@@ -106,7 +106,7 @@ def test_a_program_that_is_not_there_is_not_launched(cluster):
     assert cluster.run("srun true").ok() == ""
 
 
-def test_a_job_has_one_shell_and_its_steps_count_from_0(cluster):
+def test_job_has_one_interactive_step_and_steps_from_0(cluster):
     """Slurm's number of the interactive step; whatever asks to be one as well is an ordinary step."""
     job = re.search(r"job allocation (\d+)", cluster.run("salloc --no-shell -N2").stderr)[1]
     assert cluster.run(["squeue", "-h", "-j", job, "-o", "%j"]).ok() == "no-shell"

@@ -44,7 +44,7 @@ def said(text):
 
 
 @pytest.mark.parametrize("options,wanted", CASES)
-def test_a_job_is_told_what_it_asked_for(wishes, options, wanted):
+def test_job_environment_contains_the_request(wishes, options, wanted):
     c = wishes
     job = c.sbatch(*options.split(), "-o", c.work / "%j.env", wrap="env")
     assert c.wait(job)["JobState"] == "COMPLETED"
@@ -68,7 +68,7 @@ def test_tres_of_the_tasks_of_a_step(wishes):
     assert (c.work / "step").read_text() == "1\ncpu=3,gres/gpu=2 3 2\ncpu=1,gres/gpu=2 1 2\ncpu=2,gres/gpu=1 2 1\n"
 
 
-def test_of_another_job_nothing_is_left(wishes):
+def test_variables_of_the_outer_job_are_removed(wishes):
     c = wishes
     outer = c.sbatch("--gpus=2", "-L", "foo:1", "--gpu-bind=none", "-n2", "-O", "-o", c.work / "outer",
                      wrap=f"sbatch -o {c.work}/inner -W --wrap env")
@@ -107,7 +107,7 @@ def test_shards_on_the_node(make_cluster):
     assert (c.work / "shards").read_text() == "3\n2\n\n"
 
 
-def test_wishes_are_shown(wishes):
+def test_requests_are_shown(wishes):
     """As the 22.05 command does: lines of their own, and only where there is something to say."""
     c = wishes
     for given, shown in (("1", "1@00:05:00"), ("1@10", "1@00:05:00"), ("2@2", "2@00:02:00"), ("1@0:30", "1@00:00:30")):

@@ -56,7 +56,7 @@ def log(c):
     return (c.dir / "slurmctld.log").read_text()
 
 
-def test_the_script_decides(make_cluster):
+def test_job_submit_script_changes_and_refuses_jobs(make_cluster):
     """CORE-051, 154."""
     c = make_cluster(nodes=1, cpus=1, conf="JobSubmitPlugins=lua\n")
     batch(c, "early").fails("job_submit.lua does not exist")
@@ -99,7 +99,7 @@ def test_the_script_decides(make_cluster):
     batch(c, "any").ok()
 
 
-def test_it_is_asked_for_each_component(make_cluster):
+def test_job_submit_script_is_called_for_each_component(make_cluster):
     """HET-113: the script sees each component, and may change one of them."""
     c = make_cluster(nodes=2, cpus=2, conf="JobSubmitPlugins=lua\n")
     put(c, """

@@ -167,7 +167,7 @@ def helper(c):
     return child_named(c.daemons["slurmctld"].pid, "slurmsubmitd")
 
 
-def test_the_example_decides(make):
+def test_example_plugin_changes_and_refuses_jobs(make):
     """CORE-051, 154."""
     c = make("site", nodes=1, partitions=PARTITIONS)
     batch(c, "endless").fails("Batch job submission failed: say how long it takes: --time")
@@ -183,7 +183,7 @@ def test_the_example_decides(make):
     assert (c.job(held)["Comment"], c.job(held)["TimeLimit"]) == ("final", "00:06:00")
 
 
-def test_all_in_their_order(make):
+def test_plugins_are_called_in_order(make):
     c = make("first,lua,second", nodes=1)
     done = batch(c, "x", "--comment=user,")
     assert "lua was asked" in done.stderr
@@ -202,7 +202,7 @@ def test_all_in_their_order(make):
     eventually(lambda: helper(c) is None, "no plugin, no helper")
 
 
-def test_fields(make):
+def test_plugin_reads_and_changes_fields(make):
     c = make("probe", nodes=1)
     uid = int(c.run("id -u").ok())
     done = batch(c, "fields", env={"PROBE": "yes"})
@@ -213,7 +213,7 @@ def test_fields(make):
     batch(c, "denied").fails("Access/permission denied")
 
 
-def test_it_breaks_nothing_but_itself(make):
+def test_crashing_plugin_breaks_only_its_request(make):
     c = make("probe", nodes=1)
     leader = c.daemons["slurmctld"].pid
     kept = taken(c, "kept", "-H")["JobId"]
@@ -272,7 +272,7 @@ def test_slow_plugin_delays_only_its_request(make):
     assert c.run("squeue -h -t all -n hang -o %i").ok().split() == [out.split()[-1]]
 
 
-def test_one_user_does_not_fill_the_line(make):
+def test_waiting_requests_of_a_user_are_limited(make):
     """Scripts that wait are in the controller's memory: a user's further ones wait in his commands."""
     c = make("probe", nodes=1)
     script = c.work / "large"
@@ -305,7 +305,7 @@ def test_elements_of_an_array(make):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_used(make, tmp_path):
+def test_unusable_plugins_are_refused(make, tmp_path):
     c = make("probe", nodes=1)
     line = next(i for i, text in enumerate(c.conf_file.read_text().splitlines(), 1) if text.startswith("JobSubmitPlugins"))
     good = c.conf_file.read_text()
@@ -361,7 +361,7 @@ def test_what_cannot_be_used(make, tmp_path):
     assert taken(c, "good")["Comment"] == "probe1"
 
 
-def test_the_header_alone(tmp_path):
+def test_header_compiles_alone(tmp_path):
     """It is C11 and C++, and needs nothing else of ours."""
     for compiler, name in (("cc", "a.c"), ("c++", "a.cc")):
         (tmp_path / name).write_text("#include <sluice/job_submit.h>\nint main(void) { return 0; }\n")

@@ -57,7 +57,7 @@ def make(monkeypatch, programs):
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 @pytest.mark.parametrize("first, second", [(0, -1), (-1, 0)])
-def test_slurmd_in_a_namespace_of_its_own(make, first, second):
+def test_slurmd_in_its_own_namespace_starts_jobs(make, first, second):
     """Some kernels number namespaces per CPU: namespaces of jobs may have lower numbers than that of slurmd, which was created on another CPU."""
     cpus = [str(cpu) for cpu in sorted(os.sched_getaffinity(0))]
     c = make(start=False)
@@ -88,7 +88,7 @@ def script(c, name, text):
     return path
 
 
-def test_every_step_sees_the_same(make):
+def test_all_steps_share_the_private_directories(make):
     """The script, its steps and a step from outside see one /tmp and one /dev/shm, which differ from those of the host and belong to their owner."""
     c = make(nodes=2)
     mark = f"mark-{os.getpid()}"
@@ -127,7 +127,7 @@ def test_every_step_sees_the_same(make):
         host.unlink()
 
 
-def test_directories_go_after_the_epilog(make):
+def test_directories_are_removed_after_the_epilog(make):
     """Also with a kill of slurmd in between; links and deep trees that a user has created there cause no deletion elsewhere."""
     c = make(start=False)
     victim = c.dir / "victim"
@@ -152,7 +152,7 @@ def test_directories_go_after_the_epilog(make):
     assert (victim / "kept").read_text() == "kept"
 
 
-def test_a_killed_daemon_finds_the_namespace_again(make):
+def test_restarted_daemon_finds_the_namespace(make):
     c = make()
     job = c.sbatch("-o", "/dev/null", wrap="echo old >/tmp/f; sleep 100000", user=USERS[0])
     eventually(lambda: list(base(c).glob(f"{job}/0/f")), "it runs")
@@ -206,7 +206,7 @@ def test_a_job_whose_old_directories_are_being_removed(make):
     assert (c.work / "out").read_text() == "new\n"
 
 
-def test_first_steps_at_once(make):
+def test_concurrent_first_steps_share_the_namespace(make):
     """Many steps that are the first of their job on the node find one namespace."""
     c = make()
     text = "#!/bin/sh\nfor i in 1 2 3 4; do srun -n1 --overlap readlink /proc/self/ns/mnt & done; wait\n"
@@ -218,7 +218,7 @@ def test_first_steps_at_once(make):
     assert len(alloc) == 4 and len(set(alloc)) == 1 and alloc[0] != os.readlink("/proc/self/ns/mnt")
 
 
-def test_other_directories_and_scripts(make):
+def test_configured_directories_and_scripts_are_used(make):
     """Dirs, InitScript, CloneNSScript within the namespace, CloneNSEpilog before its end; a line for this node only."""
     c = make("BasePath=/nowhere\nNodeName=n1 BasePath=DIR/base/n1 AutoBasePath=yes Dirs=DIR/scratch,DIR/scratch/deep,/dev/shm "
              "InitScript=DIR/init CloneNSScript=DIR/clone CloneNSEpilog=DIR/end Shared=true EntireStepInNS=true", start=False)
@@ -244,7 +244,7 @@ def test_other_directories_and_scripts(make):
 
 
 @pytest.mark.parametrize("key", ("InitScript", "CloneNSScript"))
-def test_a_script_that_fails_starts_nothing(make, key):
+def test_failing_script_starts_no_task(make, key):
     c = make(f"AutoBasePath=true BasePath=DIR/base/%n {key}=DIR/bad", start=False)
     script(c, "bad", "exit 3\n")
     c.start()
@@ -255,7 +255,7 @@ def test_a_script_that_fails_starts_nothing(make, key):
     eventually(empty(c), "removed")
 
 
-def test_a_clone_script_that_hangs(make):
+def test_hanging_clone_script_is_ended(make):
     c = make("AutoBasePath=true BasePath=DIR/base/%n CloneNSScript=DIR/bad CloneNSScript_Wait=1", start=False)
     script(c, "bad", "sleep 1000\n")
     c.start()
@@ -271,7 +271,7 @@ def test_a_clone_script_that_hangs(make):
     ("BasePath=DIR/work", "others"),
     ("Nonsense=1", "job_container.conf:1: unknown key Nonsense"),
 ))
-def test_a_daemon_that_cannot_do_it_does_not_start(make, text, says):
+def test_slurmd_does_not_start_with_unusable_directories(make, text, says):
     c = make(text, start=False)
     (c.dir / "spool").mkdir(exist_ok=True)
     script(c, "loose", "true\n").chmod(0o777)
@@ -294,7 +294,7 @@ def test_streams_prologs_and_epilogs_of_tasks_are_inside(make):
     assert not pathlib.Path("/tmp/out.0").exists()
 
 
-def test_files_that_are_sent_are_inside(make):
+def test_broadcast_files_are_in_the_namespace(make):
     """Also when they come before the first step of the job."""
     c = make(nodes=2)
     (c.work / "data").write_text("sent")

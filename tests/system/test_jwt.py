@@ -88,7 +88,7 @@ def fetch(c, *options, user=None):
     return text, decode(claims)
 
 
-def test_commands_need_nothing_but_a_token(cluster, away):
+def test_commands_need_only_a_token(cluster, away):
     """On a host without daemons, as root, for another user."""
     cluster.run("squeue -h", env=away(None)).fails("no daemon on this host can vouch for you")
     env = away(fetch(cluster, "username=nobody")[0])
@@ -131,7 +131,7 @@ def test_srun_of_one_user_is_refused_with_the_token_of_another(cluster):
     cluster.wait(job)
 
 
-def test_scontrol_token_makes_the_claims_of_its_user(cluster):
+def test_scontrol_token_contains_the_claims_of_its_user(cluster):
     now = int(time.time())
     for options, user, sun, life in (([], "nobody", "nobody", 1800), (["lifespan=5"], "nobody", "nobody", 5), ([], None, "root", 1800),
                                      (["username=nobody", "lifespan=86400"], None, "nobody", 86400),
@@ -200,7 +200,7 @@ def test_either_claim_names_the_user(cluster, away):
         cluster.run(f"scancel {job}").ok()
 
 
-def test_token_is_not_handed_on(cluster):
+def test_token_is_not_passed_to_tasks(cluster):
     """G10: not into a job's environment, unless it is named, and not onto the wire."""
     jwt, seen = token(cluster.key), cluster.work / "seen"
     sniffer = Sniffer([jwt.split(".")[2], "secret-comment"])
@@ -216,7 +216,7 @@ def test_token_is_not_handed_on(cluster):
     cluster.check_secrets(token=jwt.split(".")[2].encode())
 
 
-def test_encrypted_also_without_encryption(make_cluster):
+def test_token_calls_are_always_encrypted(make_cluster):
     c = start(make_cluster(nodes=1, conf=JWT + "TLSType=none", start=False))
     jwt = token(c.key)
     sniffer = Sniffer([jwt.split(".")[2], "secret-comment"])
@@ -310,7 +310,7 @@ def test_token_outlives_a_restart(cluster, away):
     assert pathlib.Path(cluster.dir / "state" / "jwt_hs256.key").stat().st_mode & 0o077 == 0
 
 
-def test_token_serves_until_it_expires(cluster, away):
+def test_token_is_valid_until_it_expires(cluster, away):
     """G1: a captured token is valid only until its expiry."""
     expires = int(time.time()) + 2
     env = away(token(cluster.key, exp=expires))

@@ -135,7 +135,7 @@ def kill_during(c, line, wait):
 
 
 @pytest.mark.parametrize("make, line, look, done", [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
-def test_killed_during(queue, make, line, look, done):
+def test_controller_killed_during_a_command_loses_nothing(queue, make, line, look, done):
     """A1."""
     c, pick, lasts = queue, random.Random(SEED), None
     for kill in range(KILLS + 1):

@@ -14,12 +14,12 @@ COUNT = ["sh", "-c", "echo $# $(printf %s \"$@\" | wc -c)", "sh"]
 
 
 @pytest.mark.parametrize("words", LINES, ids=["short", "empty", "numbers", "long"])
-def test_arguments_of_a_step(cluster, words):
+def test_large_arguments_of_a_step(cluster, words):
     assert cluster.run(["srun", "-n1", *COUNT, *words]).ok() == arguments(words)
 
 
 @pytest.mark.parametrize("words", LINES, ids=["short", "empty", "numbers", "long"])
-def test_arguments_of_a_script(cluster, words):
+def test_large_arguments_of_a_script(cluster, words):
     """They are kept as well: the controller is killed before it has run."""
     script = cluster.work / "count.sh"
     script.write_text("#!/bin/sh\necho $# $(printf %s \"$@\" | wc -c)\n")
@@ -33,13 +33,13 @@ def test_arguments_of_a_script(cluster, words):
 
 
 @pytest.mark.slow
-def test_variables(cluster):
+def test_many_variables_reach_the_task(cluster):
     many = {f"V{i}": "" if i % 3 else "y" * (i % 200) for i in range(20_000)}
     out = cluster.run(["srun", "-n1", "sh", "-c", "env | grep -c '^V[0-9]*='; env | grep '^V[0-9]*=' | wc -c"], env=many).ok()
     assert out.split() == [str(len(many)), str(sum(len(k) + len(v) + 2 for k, v in many.items()))]
 
 
-def test_many_jobs_named_at_once(cluster):
+def test_thousands_of_jobs_are_named_at_once(cluster):
     mine = str(cluster.sbatch("--hold", "-n1", wrap="true"))
     ids = [str(i) for i in range(100_000, 109_000)]
     assert cluster.run(["squeue", "-h", "-o", "%i", "-j", ",".join([*ids[:4_000], mine])]).ok() == mine

@@ -24,7 +24,7 @@ LABELLED = [  # options, program, {file: text}
 
 
 @pytest.mark.parametrize("options, program, files", LABELLED)
-def test_labels_stand_in_files_of_single_tasks(cluster, options, program, files):
+def test_labels_are_written_to_files_of_single_tasks(cluster, options, program, files):
     assert cluster.run(["srun", *options.split(), "sh", "-c", program]).ok() == ""
     written = {path.name: path.read_text() for path in cluster.work.glob("lab.*")}
     # Two pipes of a task end in one file: their lines have no order.
@@ -91,7 +91,7 @@ def test_variables_hold_levels_of_verbosity(cluster, line, env, level):
 
 @pytest.mark.parametrize("line", ["srun -p nosuch true", "sbatch -p nosuch --wrap true", "salloc -p nosuch true", "srun -t x true", "sattach 4711.0",
                                   "srun --accel-bind=x true"])
-def test_an_error_has_the_status_that_a_variable_names(cluster, line):
+def test_exit_status_of_errors_follows_slurm_exit_error(cluster, line):
     """An error cannot exit with 0: Slurm refuses that value."""
     usual = cluster.run(line).returncode
     assert usual in (1, 255)
@@ -99,7 +99,7 @@ def test_an_error_has_the_status_that_a_variable_names(cluster, line):
         assert cluster.run(line, env={"SLURM_EXIT_ERROR": value}).returncode == status, value
 
 
-def test_the_submit_directory_is_that_of_the_command(cluster):
+def test_submit_directory_is_that_of_the_command(cluster):
     """srun(1); salloc(1) has that of --chdir."""
     show = ["sh", "-c", "echo $SLURM_SUBMIT_DIR; pwd"]
     for line in (["srun", "-D", "/tmp", *show], ["env", "SLURM_REMOTE_CWD=/tmp", "srun", *show], ["sbatch", "-W", "-o", cluster.work / "where", "-D", "/tmp",
@@ -109,7 +109,7 @@ def test_the_submit_directory_is_that_of_the_command(cluster):
     assert cluster.run(["salloc", "-Q", "-D", "/tmp", *show]).ok().splitlines() == ["/tmp", "/tmp"]
 
 
-def test_a_level_is_a_number(cluster):
+def test_invalid_levels_are_refused(cluster):
     done = cluster.run("srun true", env={"SLURM_DEBUG": "yes"})
     done.fails('srun: error: Invalid numeric value "yes" for --verbose.')
     assert done.returncode == 1
@@ -183,12 +183,12 @@ REFUSED = [  # command, message, status
 
 
 @pytest.mark.parametrize("line, text, status", REFUSED)
-def test_refusals(cluster, line, text, status):
+def test_invalid_options_are_refused(cluster, line, text, status):
     done = cluster.run(line.split(" ", 3) if "--wrap" not in line else line.split())
     assert text in done.fails() and done.returncode == status
 
 
-def test_a_step_may_be_asked_of_no_count_of_nodes(cluster):
+def test_step_request_without_a_node_count(cluster):
     assert cluster.run(["salloc", "-Q", "-N2", "srun", "-N0", "echo", "x"]).ok() == "x\nx"
 
 
@@ -244,7 +244,7 @@ def test_debuggers_find_the_tasks(cluster):
     assert lines == [("0", "n1"), ("1", "n1"), ("2", "n2")]
 
 
-def test_salloc_tells_what_it_does(cluster):
+def test_verbose_salloc_reports_its_progress(cluster):
     done = cluster.run(["salloc", "-vv", "sh", "-c", "exit 3"])
     assert done.returncode == 3
     assert re.findall(r"salloc: debug:  (\S+ \S+)", done.stderr) == ["asking the", "the controller", "running command", "command \"sh\"", "the controller"]

@@ -31,7 +31,7 @@ def programs(cluster):
 
 
 @pytest.mark.parametrize("kind, launcher", KINDS)
-def test_all_of_the_allocation(cluster, programs, kind, launcher):
+def test_launcher_uses_the_whole_allocation(cluster, programs, kind, launcher):
     """As many tasks as the job has, on its four nodes, without an option."""
     out = cluster.run(["salloc", "-Q", "-N4", "-n8", "sh", "-c", f"{launcher} {programs}/{kind} sum"], env=ENV).ok().splitlines()
     assert sorted(out) == [f"{rank} of 8: sum 28 ring 28" for rank in range(8)]
@@ -40,7 +40,7 @@ def test_all_of_the_allocation(cluster, programs, kind, launcher):
 
 
 @pytest.mark.parametrize("kind, launcher", KINDS)
-def test_in_a_batch_script(cluster, programs, kind, launcher):
+def test_launcher_runs_in_a_batch_script(cluster, programs, kind, launcher):
     """On the whole allocation, and again on a part of it; the exit code of a failing task is that of the job."""
     some = "-H n2:1,n4:1 -np 2" if kind == "openmpi" else "-hosts n2,n4 -n 2"
     script = f"{launcher} {programs}/{kind} sum && {launcher} {some} {programs}/where && {launcher} -n 2 sh -c 'exit 3'"
@@ -52,7 +52,7 @@ def test_in_a_batch_script(cluster, programs, kind, launcher):
 
 
 @pytest.mark.parametrize("kind, launcher", KINDS)
-def test_cancelled(cluster, programs, kind, launcher):
+def test_launcher_ends_with_its_job(cluster, programs, kind, launcher):
     """Daemons and tasks on every node end with the job."""
     job = cluster.sbatch("-N4", "-n4", wrap=f"{launcher} sh -c 'touch {cluster.work}/{kind}-$PPID; sleep 1000'", env=ENV)
     eventually(lambda: len(list(cluster.work.glob(f"{kind}-*"))) == 4, "the tasks run")

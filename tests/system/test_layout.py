@@ -52,7 +52,7 @@ def layout_cluster(monkeypatch, make_cluster):
 
 
 @pytest.mark.parametrize("option, cpus, mem", [("--threads-per-core=1", 6, 300), ("--hint=nomultithread", 6, 300), ("--threads-per-core=2", 4, 400)])
-def test_memory_of_the_cpus_that_are_used(threaded, option, cpus, mem):
+def test_memory_counts_the_used_cpus(threaded, option, cpus, mem):
     """The example of sbatch(1): of three tasks on cores of two threads."""
     job = threaded.sbatch("-n3", "-N1", "--mem-per-cpu=100", option, wrap="srun --mem-per-cpu=50 sh -c 'scontrol show step $SLURM_JOB_ID.0'")
     assert f"cpu={cpus},mem={mem}M,node=1" in threaded.wait(job)["AllocTRES"]
@@ -63,7 +63,7 @@ def test_memory_of_the_cpus_that_are_used(threaded, option, cpus, mem):
     ("-n3 --threads-per-core=1", "3", "3"), ("-n3 --hint=nomultithread", "3", "3"), ("-n3 --threads-per-core=2", "4", "3"), ("-n3", "4", "3"),
     ("-N2 --exclusive --threads-per-core=1", "8(x2)", "8(x2)"), ("-N2 --exclusive", "16(x2)", "16(x2)"),
 ])
-def test_cpus_that_a_job_may_use_are_told(threaded, options, cpus, tasks):
+def test_environment_names_the_usable_cpus(threaded, options, cpus, tasks):
     """With one thread of a core a script that starts a thread for each of its CPUs has a core for each."""
     show = "echo $SLURM_JOB_CPUS_PER_NODE $SLURM_TASKS_PER_NODE $SLURM_CPUS_ON_NODE"
     options = options if "-N" in options else f"-N1 {options}"
@@ -115,12 +115,12 @@ def ones(*numbers):
     ("-n3 --exclusive=allocation --cpu-bind=map_cpu:0x0f,2", ones(15, 2, 15)),
     ("-n3 --exclusive=allocation --cpu-bind=mask_cpu:f0,1*2", [[4, 5, 6, 7], [0], [0]]),
 ])
-def test_of_one_node(threaded, options, expected):
+def test_distribution_binds_tasks_on_one_node(threaded, options, expected):
     """CORE-161, 208."""
     assert bound(threaded, *options.split()) == expected
 
 
-def test_the_same_of_the_environment(threaded):
+def test_distribution_may_come_from_the_environment(threaded):
     """SLURM_DISTRIBUTION equals -m; in a job it is the distribution for its srun; SBATCH_DISTRIBUTION equals sbatch -m."""
     block = ones(0, 1, 2, 3)
     assert bound(threaded, "-n4", "--cpu-bind=threads", env={"SLURM_DISTRIBUTION": "block:block"}) == block
@@ -140,7 +140,7 @@ def test_the_same_of_the_environment(threaded):
     assert out.splitlines()[0].endswith(" 0x1,0x2,0x4,0x8")
 
 
-def test_a_step_is_shown_with_it(threaded):
+def test_step_shows_its_distribution(threaded):
     out = threaded.run(["srun", "-N1", "-m", "cyclic:block", "sh", "-c", "scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID"]).ok()
     assert re.search(r" Dist=Cyclic:block\n", out), out
 
@@ -171,7 +171,7 @@ def test_default_distribution_of_cores(layout_cluster):
     ("-n2 --ntasks-per-socket=1 --exclusive=allocation", [list(range(8)), list(range(8, 16))]),
     ("-n2 --ntasks-per-socket=1 --exclusive=allocation --cpu-bind=threads", ones(0, 8)),
 ])
-def test_what_other_options_imply(threaded, options, expected):
+def test_options_imply_a_distribution(threaded, options, expected):
     if "multithread" in options and "no" not in options:  # two cores are the job's, with all their threads
         expected = sorted(expected)
         assert sorted(bound(threaded, *options.split())) == expected
@@ -179,7 +179,7 @@ def test_what_other_options_imply(threaded, options, expected):
         assert bound(threaded, *options.split()) == expected
 
 
-def test_one_thread_of_a_core_in_a_job(threaded):
+def test_one_thread_per_core_uses_whole_cores(threaded):
     """A step that uses a thread of each core has as many cores as tasks, and its job no more of them."""
     show = f"srun -n4 --hint=nomultithread --mem=0 sh -c '{LIST}'; srun -n9 --threads-per-core=1 --mem=0 true"
     done = threaded.run(["salloc", "-Q", "-N1", "--exclusive", "sh", "-c", show])
@@ -188,7 +188,7 @@ def test_one_thread_of_a_core_in_a_job(threaded):
 
 
 @pytest.mark.parametrize("option", ["--hint=nomultithread", "--threads-per-core=1"])
-def test_one_thread_of_a_core_where_cpus_are_given(layout_cluster, option):
+def test_one_thread_per_core_with_cpu_allocation(layout_cluster, option):
     """CR_CPU: cores as a whole, whose other threads no job gets; jobs without the option get single CPUs."""
     c = layout_cluster(conf="TaskPlugin=task/affinity\nSelectTypeParameters=CR_CPU")
     show = f"echo $SLURM_JOB_CPUS_PER_NODE $SLURM_TASKS_PER_NODE; srun sh -c '{LIST}' | cut -d' ' -f2 | uniq; srun -n1 sh -c '{LIST}'"
@@ -221,13 +221,13 @@ SOCKETS, CORES, THREADS = ("mask_cpu: 0xff,0xff00", "mask_cpu: 0x3,0x300", "mask
     ("", [], SOCKETS), ("Cores", [], CORES), ("None", [], "none"), ("threads", [], THREADS), ("Autobind=Threads", [], SOCKETS),
     ("Autobind=Threads", ["-n3"], "mask_cpu: 0x1,0x100,0x4"), ("", ["-n3"], "mask_cpu: 0xffff,0xffff,0xffff"),
     ("Cores", ["--cpu-bind=none"], "none"), ("None", ["--hint=nomultithread"], THREADS)])
-def test_the_clusters_default(layout_cluster, param, line, expected):
+def test_default_binding_of_the_cluster_applies(layout_cluster, param, line, expected):
     """TaskPluginParam."""
     c = layout_cluster(conf=f"TaskPlugin=task/affinity\nTaskPluginParam={param}" if param else "TaskPlugin=task/affinity")
     assert settled(c, *line) == expected
 
 
-def test_told_by_default(layout_cluster):
+def test_configured_binding_is_printed_by_default(layout_cluster):
     c = layout_cluster(conf="TaskPlugin=task/affinity\nTaskPluginParam=Cores,Verbose")
     assert "cpu-bind=MASK - n1, task  0  0" in c.run("srun -n1 true").stderr
     assert "cpu-bind=MASK" not in c.run("srun -n1 --cpu-bind=quiet true").stderr
@@ -261,7 +261,7 @@ def test_cpu_bind_of_nodes_and_partitions(layout_cluster):
     ("TaskPluginParam=boards", "'boards' is not one of:"),
     ("NodeName=x CPUs=1 CpuBind=cpu", "x: CpuBind=cpu: it is none, socket, ldom, core or thread"),
     ("PartitionName=x Nodes=ALL CpuBind=rank", "x: CpuBind=rank: it is none, socket, ldom, core or thread")])
-def test_what_is_no_binding_is_refused(layout_cluster, line, text):
+def test_invalid_bindings_are_refused(layout_cluster, line, text):
     c = layout_cluster(start=False)
     c.conf_file.write_text(c.conf_file.read_text() + line + "\n")
     c.run("slurmctld --check").fails(text)

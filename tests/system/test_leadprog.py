@@ -68,7 +68,7 @@ def test_deposed_leader_runs_the_off_program(server, make_cluster, tmp_path):
     eventually(lambda: said(tmp_path) == ["backup on", "localhost off", "localhost on"], "it has noticed")
 
 
-def test_a_program_that_hangs_or_fails_keeps_nobody(make_cluster, tmp_path):
+def test_hanging_failover_program_delays_nobody(make_cluster, tmp_path):
     os.mkfifo(tmp_path / "never")
     p = Pair(make_cluster, nodes=1, conf=programs(tmp_path, on="#!/bin/sh\nread x <DIR/never\n", off="#!/bin/sh\nexit 3\n"))
     c = p.c

@@ -26,7 +26,7 @@ def used(c, name):
     return int(line.split("Used=")[1].split()[0])
 
 
-def test_what_is_shown(licensed):
+def test_licences_are_shown(licensed):
     text = licensed.run("scontrol show licenses").ok()
     assert text.rstrip("\n") == ("LicenseName=ansys\n    Total=1 Used=0 Free=1 Reserved=0 Remote=no\n"
                                  "LicenseName=matlab\n    Total=3 Used=0 Free=3 Reserved=0 Remote=no")
@@ -38,7 +38,7 @@ def test_what_is_shown(licensed):
 
 @pytest.mark.parametrize("asked", ["other", "matlab:4", "matlab:0", "matlab:x", "ansys,", "matlab|other", "matlab:9|ansys:2", "matlab|ansys,matlab",
                                    "matlab|"])
-def test_bad_requests(licensed, asked):
+def test_invalid_licence_requests_are_refused(licensed, asked):
     for line in (["sbatch", "-L", asked, "--wrap", "true"], ["srun", "-L", asked, "true"], ["salloc", "-L", asked, "true"]):
         licensed.run(line).fails("Invalid license specification")
 
@@ -80,7 +80,7 @@ def test_jobs_without_the_license_do_not_wait(licensed):
     assert used(licensed, "matlab") == 0
 
 
-def test_alternatives(licensed):
+def test_one_licence_alternative_is_enough(licensed):
     """-L a|b: one is enough, and the first that is free in the order of the request is taken (sbatch(1))."""
     def shown(number):
         fields = licensed.job(number)
@@ -113,7 +113,7 @@ def test_alternatives(licensed):
                   "licenses=ansys|matlab"]).fails("has a |, which is for the requests of jobs")
 
 
-def test_alternatives_of_components(licensed):
+def test_components_choose_licence_alternatives(licensed):
     """HET-115 and -L of sbatch(1): all components start with the first alternative that is free for all of them together, and a requeued set chooses
     again."""
     def submit(*options):
@@ -158,6 +158,6 @@ def test_steps_of_an_allocation(licensed):
     eventually(lambda: used(licensed, "ansys") == 0, "it is given back")
 
 
-def test_none(cluster):
+def test_no_configured_licences_are_reported(cluster):
     assert cluster.run("scontrol show licenses").ok().strip() == "No licenses configured in Slurm."
     cluster.run("sbatch -L matlab --wrap true").fails("Invalid license specification")

@@ -25,7 +25,7 @@ def user_of(pid):
     return pwd.getpwuid(int(re.search(r"^Uid:\s+(\d+)", text, re.M)[1])).pw_name
 
 
-def test_daemons_on_reserved_ports(make_cluster):
+def test_daemons_listen_on_reserved_ports(make_cluster):
     """CORE-230: Of root, as the controller of 2002 was."""
     c = make_cluster(nodes=1, ports=low_ports(2))
     assert c.run("srun -n1 echo there").ok() == "there"

@@ -48,7 +48,7 @@ def test_mail_without_an_address_goes_to_the_user_who_submits(make_cluster):
         assert c.json(f"squeue -j {job}")["jobs"][0]["mail_user"] == user
 
 
-def test_what_is_no_type_or_address_is_refused(make_cluster):
+def test_invalid_mail_types_and_addresses_are_refused(make_cluster):
     c = make_cluster(nodes=1)
     for option, said in (("--mail-type=NOISE", "Invalid --mail-type specification: NOISE"), ("--mail-user=-bcc", "begins with a letter or digit"),
                          ("--mail-user=a b", "has no blanks")):
@@ -57,7 +57,7 @@ def test_what_is_no_type_or_address_is_refused(make_cluster):
             assert failed.returncode != 0 and said in failed.stderr, failed.stderr
 
 
-def test_a_program_that_fails_is_logged(make_cluster):
+def test_failing_mail_program_is_logged(make_cluster):
     c = make_cluster(nodes=1, conf="MailProg=/nowhere/mail")
     job = c.sbatch("--mail-type=END", "-o", "/dev/null", wrap="true")
     assert c.wait(job)["JobState"] == "COMPLETED"

@@ -46,7 +46,7 @@ def ended(c, job):
 OOM = ("OUT_OF_MEMORY", "0:125", "OutOfMemory")
 
 
-def test_unknown_words_and_no_memory(make_cluster):
+def test_invalid_memory_parameters_are_refused(make_cluster):
     c = make_cluster(nodes=1, start=False)
     conf, text = c.work / "other.conf", c.conf_file.read_text()
     conf.write_text(text + "JobAcctGatherParams=OverMemoryKil\n")
@@ -56,7 +56,7 @@ def test_unknown_words_and_no_memory(make_cluster):
     assert checked.returncode == 0 and "no job is given memory that it could exceed" in checked.stdout + checked.stderr
 
 
-def test_address_space(make_cluster):
+def test_vsize_factor_limits_the_address_space(make_cluster):
     """VSizeFactor: a percentage of the memory of the step, or else of the job; without memory there is no limit."""
     c = make_cluster(nodes=1, conf="VSizeFactor=250", start=False)
     c.conf_file.write_text(c.conf_file.read_text().replace("DefMemPerCPU=100\n", ""))
@@ -71,7 +71,7 @@ def test_address_space(make_cluster):
     c.run(["srun", "--mem=200", "python3", "-c", "bytearray(600 << 20)"]).fails("MemoryError")
 
 
-def test_a_script_and_the_other_job(look):
+def test_script_over_its_memory_spares_other_jobs(look):
     """GANG-15, 16: the whole process tree counts: the shell is small, its child is not. Another job within its share continues."""
     c = look
     other = c.sbatch("-w", "n1", "--mem=400", wrap=hog(c, 64, "other"))
@@ -91,7 +91,7 @@ def test_a_script_and_the_other_job(look):
     assert "exceeded" not in c.output(other)
 
 
-def test_within_its_share(look):
+def test_job_within_its_memory_continues(look):
     """It was looked at, more than once, and let be."""
     c = look
     job = c.sbatch("--mem=400", wrap=hog(c, 200))
@@ -103,7 +103,7 @@ def test_within_its_share(look):
     assert ended(c, job)[0] == "CANCELLED"
 
 
-def test_a_step_of_a_script(look):
+def test_step_over_its_memory_spares_its_script(look):
     """A step that exceeds its own share ends, and the script continues, with srun's exit code."""
     c = look
     job = c.sbatch("-n2", "--mem=600", wrap=f"srun -n1 --mem=100 sh -c {sh(hog(c, 300))}; echo srun $?; exit 3")
@@ -119,7 +119,7 @@ def sh(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def test_srun(look):
+def test_srun_over_its_memory_ends_on_all_nodes(look):
     """A job of srun; with two nodes, the processes on the other node end too."""
     c = look
     program = f"if [ $SLURM_PROCID = 1 ]; then {hog(c, 300)}; else exec sleep 1000; fi"
@@ -132,7 +132,7 @@ def test_srun(look):
     assert ended(c, job) == OOM
 
 
-def test_all_of_a_job(look):
+def test_job_is_ended_for_its_total_memory(look):
     """Its script and its step share the job's memory; none is over, both together are."""
     c = look
     job = c.sbatch("-n2", "-w", "n1", "--mem=300",
@@ -142,7 +142,7 @@ def test_all_of_a_job(look):
     assert re.search(rf"slurmstepd: error: Job {job} exceeded memory limit \(\d+ > 307200\), being killed\n", text), text
 
 
-def test_an_element_of_an_array(look):
+def test_array_element_over_its_memory_is_ended(look):
     c = look
     job = c.sbatch("--array=1-2", "--mem=100", "-o", "/dev/null",
                    wrap=f"[ $SLURM_ARRAY_TASK_ID = 1 ] || {{ {hog(c, 300)}; }}")
@@ -150,7 +150,7 @@ def test_an_element_of_an_array(look):
     eventually(lambda: rows() == ["1 COMPLETED", "2 OUT_OF_MEMORY"], "one is out of memory")
 
 
-def test_daemons_that_are_killed(make_cluster):
+def test_memory_limits_survive_killed_daemons(make_cluster):
     """A process grows while no daemon runs: the next daemon ends it, and the one after that reports the note of the step daemon; the controller does
     not run meanwhile."""
     c = make_cluster(nodes=1, conf=CONF)
@@ -169,7 +169,7 @@ def test_daemons_that_are_killed(make_cluster):
     assert c.output(job).count("exceeded memory limit") == 1
 
 
-def test_reconfigure(make_cluster):
+def test_reconfiguration_applies_memory_limits(make_cluster):
     """What runs is held to its share from then on."""
     c = make_cluster(nodes=1, conf=CONF.replace("OverMemoryKill", "NoOverMemoryKill"))
     job = c.sbatch("--mem=100", wrap=hog(c, 300))

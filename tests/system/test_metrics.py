@@ -150,7 +150,7 @@ def test_metrics_have_each_license_and_layer(metered):
     assert len(shown) == 3 and licenses["slurm_license_layer_used"] == {'license="power",nodes="n[1-2]"': 30, 'license="power",nodes="n[1-4]"': 30}
 
 
-def test_probes(metered):
+def test_http_probes_report_readiness(metered):
     c = metered
     answer, text = get(c.port, "/")
     assert answer.status == 200 and text.split()[2:] == ["/healthz", "/livez", "/readyz", "/metrics", *(f"/metrics/{e}" for e in ENDPOINTS)]

@@ -18,7 +18,7 @@ def mping(cluster):
     return program
 
 
-def test_list_of_kinds(cluster):
+def test_mpi_list_names_the_kinds(cluster):
     """Without a command and without a controller."""
     elsewhere = {"SLURM_CONF": "/nonexistent/slurm.conf"}
     said = cluster.run("srun --mpi=list", env=elsewhere).ok()
@@ -31,7 +31,7 @@ def test_list_of_kinds(cluster):
         cluster.run(["srun", f"--mpi={kind}", "true"]).fails(f"Invalid MPI type '{kind}', --mpi=list for acceptable types")
 
 
-def test_two_nodes(cluster, mping):
+def test_mpi_program_runs_on_two_nodes(cluster, mping):
     """CORE-109."""
     out = cluster.run(["srun", "--nodes", "2", "--nprocs", "2", mping, "1", "1024"]).ok().splitlines()
     assert len(out) == 11
@@ -43,7 +43,7 @@ def test_more_tasks_than_nodes(cluster, mping):
     assert [line.split()[0] for line in out] == [str(i) for i in range(1, 8)]
 
 
-def test_batch_as_in_2002(cluster, mping):
+def test_mpi_batch_script_of_2002_runs(cluster, mping):
     done = cluster.run(["srun", "--batch", "--nodes", "2", "--nprocs", "2", mping, "1", "1048576"])
     job = int(re.search(r"Job (\d+) has been submitted", done.stdout + done.stderr).group(1))
     cluster.wait(job)
@@ -62,7 +62,7 @@ def test_abort_ends_every_task(cluster, tmp_path):
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end on its nodes")
 
 
-def test_names(cluster):
+def test_mpi_names_are_published(cluster):
     """MPICH's, by PMI-1, whose words hold no blanks."""
     program = cluster.dir / "names"
     subprocess.run(["mpicc.mpich", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
@@ -104,7 +104,7 @@ def test_pmi_that_goes_wrong_ends_the_step(cluster, task, texts):
     cluster.run(["srun", "-n2", "--mpi=pmi1", "python3", "-c", program]).fails(*texts)
 
 
-def test_children_of_a_task_that_write_for_ever(cluster):
+def test_endless_output_of_children_is_survived(cluster):
     """The task has ended; data that its children still send to the PMI server delay nothing."""
     program = PMI + "for i in range(8):\n    if not os.fork():\n        try:\n            while True: s.sendall(b'cmd=get_maxes\\n' * 2000)\n" \
         "        finally: os._exit(0)\n" \
@@ -121,7 +121,7 @@ def pmi2(cluster):
     return program
 
 
-def test_pmi2(cluster, pmi2):
+def test_pmi2_program_runs(cluster, pmi2):
     """Pairs of every task, attributes of nodes and job, names, over four nodes and over one."""
     for options, mapping in ((["-N4", "-n7"], "(vector,(0,1,4),(1,3,1))"), (["-N1", "-n3"], "(vector,(0,1,3))")):
         count = int(options[1][2:])
@@ -133,12 +133,12 @@ def test_pmi2(cluster, pmi2):
                                 rf"pairs={count} node=ok name=a;port", line), line
 
 
-def test_pmi2_abort(cluster, pmi2):
+def test_pmi2_abort_ends_the_step(cluster, pmi2):
     cluster.run(["srun", "-N2", "-n3", pmi2, "abort"]).fails("MPI_Abort with code 1: that was all")
     cluster.run(["srun", "-N2", "-n3", pmi2, "nonsense"]).fails("PMI-2: a command whose length is not 1 to 65536")
 
 
-def test_default(make_cluster):
+def test_mpi_default_is_applied(make_cluster):
     """MpiDefault applies when srun has no option; the variable and the option take precedence."""
     c = make_cluster(nodes=1, conf="MpiDefault=mpi/none")
     assert "MpiDefault              = none" in c.run("scontrol show config").ok()

@@ -136,7 +136,7 @@ def seen(proxies):
     return kinds
 
 
-def test_session_of_a_node(net):
+def test_cut_session_of_a_node_loses_nothing(net):
     """C3: the session is cut while a job starts and ends: it is opened again, and messages are repeated and processed once."""
     c, pick = net.c, random.Random(1)
 
@@ -177,7 +177,7 @@ READS = (1, 10, 12, 13, 14, 20)
 
 
 @pytest.mark.parametrize("line,rpc", COMMANDS, ids=[line.split(" -")[0].replace(" ", "_") for line, _ in COMMANDS])
-def test_command(net, line, rpc):
+def test_cut_command_never_takes_a_partial_reply(net, line, rpc):
     """C3: a command whose request or reply is cut reports an error or retries; it never takes a part of a reply for the whole."""
     c, pick = net.c, random.Random(rpc)
     if c.run("squeue -h -t all -j 1").returncode:  # no test before has made it
@@ -237,7 +237,7 @@ def run_srun(net, place, tag):
                       "sh", "-c", f"{net.ledger(tag)}; echo {tag}"])
 
 
-def test_srun(net):
+def test_cut_srun_runs_its_task_once(net):
     """C3: Cut between srun and the controller, and between srun and the node: the task runs once, or srun says why it did not."""
     pick = random.Random(5)
     roads = [*net.road, *net.to_node]
@@ -280,7 +280,7 @@ def test_srun(net):
 
 
 @pytest.mark.parametrize("what", (REPEAT, SWAP, Later(0.3), Lose(0.2)), ids=("repeated", "overtaken", "late", "lost"))
-def test_one_message(net, what):
+def test_disturbed_messages_act_once(net, what):
     """Each message that changes something, repeated, overtaken by the next, late, or lost with its connection."""
     c, tag = net.c, str(what).split(".")[-1][:6]
     cases = [(net.to_controller, kind, "sbatch") for kind in SESSION_KINDS]

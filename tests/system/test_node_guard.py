@@ -172,7 +172,7 @@ def gated_prolog(c):
     (1, "srun has not answered its shepherd on node n1 within 3 s"),
     (2, "the launch was prepared on node n1, and not committed within 23 s"),
 ])
-def test_launches_end_whose_srun_is_silent(make_cluster, nodes, says):
+def test_launch_ends_if_its_srun_is_silent(make_cluster, nodes, says):
     """An srun runs but sends nothing: neither its step daemon nor its prepared launches wait forever."""
     c = make_cluster(nodes=nodes, start=False)
     gated_prolog(c)

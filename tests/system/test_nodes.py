@@ -24,7 +24,7 @@ slurmctld --check
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a mount namespace")
-def test_the_places_of_the_first_report_are_looked_at(tmp_path):
+def test_configuration_files_of_2002_are_found(tmp_path):
     """CORE-025, 042, 059: /etc/slurmctld.conf, and before it /etc/slurm.conf."""
     env = {"PATH": f"{PREFIX}/sbin:" + os.environ["PATH"]}
     (tmp_path / "t").mkdir()
@@ -61,7 +61,7 @@ def test_less_than_configured_is_down(make_cluster):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
-def test_what_a_node_has_is_looked_at_again(make_cluster):
+def test_changed_hardware_is_noticed(make_cluster):
     """CORE-117, 173: a file system that shrinks and grows under the daemon is noticed with a heartbeat, unasked."""
     c = make_cluster(nodes=1, cpus=1, memory=200, conf="SlurmdParameters=none\nSlurmdTimeout=3", node_conf="TmpDisk=20",
                      start=False)
@@ -90,7 +90,7 @@ def machine():
     return int(re.search(r"CPUs=(\d+)", line).group(1)), int(re.search(r"RealMemory=(\d+)", line).group(1))
 
 
-def test_more_than_configured_is_used_or_not(make_cluster):
+def test_resources_beyond_the_configuration_follow_fast_schedule(make_cluster):
     """CORE-119: by the file, or with FastSchedule=0 by the nodes' reports, also before they register again after a restart."""
     memory = machine()[1]
     c = make_cluster(nodes=1, cpus=1, memory=100, conf="SlurmdParameters=none\nFastSchedule=1")
@@ -115,7 +115,7 @@ def test_more_than_configured_is_used_or_not(make_cluster):
     c.run("srun --mem=200 true").fails("Memory specification can not be satisfied")
 
 
-def test_processors_of_whole_nodes_may_be_those_that_are_there(make_cluster):
+def test_whole_nodes_may_use_detected_processors(make_cluster):
     """CORE-119: with select/linear; single processors are handed out as configured."""
     cpus = machine()[0]
     c = make_cluster(nodes=1, cpus=1, memory=100,
@@ -127,7 +127,7 @@ def test_processors_of_whole_nodes_may_be_those_that_are_there(make_cluster):
     c.run(f"srun -n {cpus} hostname").ok()
 
 
-def test_the_file_may_be_believed_against_the_node(make_cluster):
+def test_configuration_may_override_the_node(make_cluster):
     """CORE-119: config_overrides, and its name of 2002."""
     c = make_cluster(nodes=1, cpus=64, memory=99999999, conf="SlurmdParameters=none\nFastSchedule=2")
     assert c.node("n1")["RealMemory"] == "99999999" and c.node("n1")["State"] == "IDLE"
@@ -372,7 +372,7 @@ def test_daemons_without_foreground_option(make_cluster):
         eventually(lambda: not alive(pid), f"end of {pid}")
 
 
-def test_slurmd_prints_its_own_line():
+def test_slurmd_prints_its_node_line():
     out = subprocess.run([PREFIX / "sbin/slurmd", "-C"], text=True, capture_output=True, timeout=60).stdout
     assert re.match(r"NodeName=\S+ CPUs=\d+ Boards=1 SocketsPerBoard=\d+ CoresPerSocket=\d+ ThreadsPerCore=\d+ "
                     r"RealMemory=\d+", out)

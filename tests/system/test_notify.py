@@ -12,7 +12,7 @@ def running(cluster, name):
     return int(eventually(lambda: cluster.run(f"squeue -h -t R -n {name} -o %i").ok(), "the job runs"))
 
 
-def test_a_batch_script(cluster):
+def test_batch_script_gets_notices(cluster):
     job = cluster.sbatch("-J", "script", "-o", "script.out", "-e", "script.err", wrap="echo on; exec sleep 1000")
     eventually(lambda: (cluster.work / "script.out").exists() and (cluster.work / "script.out").read_text(), "it runs")
     cluster.run(["scontrol", "notify", str(job), "save", "your", "work"]).ok()
@@ -25,7 +25,7 @@ def test_a_batch_script(cluster):
     assert err.read_text().startswith(want) and err.read_text().count("save your work") == 1
 
 
-def test_an_srun(cluster):
+def test_srun_gets_notices(cluster):
     """Its own job by the job's number; a step of an allocation by its own."""
     p = cluster.popen("srun -J own --label --error=/dev/null sleep 1000")
     job = running(cluster, "own")
@@ -40,7 +40,7 @@ def test_an_srun(cluster):
     p.communicate(timeout=DEADLINE)
 
 
-def test_a_salloc_and_its_steps(cluster):
+def test_salloc_and_its_steps_get_notices(cluster):
     t = Terminal(cluster, ["salloc", "-J", "both", "bash", "--norc", "--noediting", "-i"], env={"PS1": "prompt> "})
     t.until("prompt> ")
     job = running(cluster, "both")
@@ -59,7 +59,7 @@ def test_a_salloc_and_its_steps(cluster):
     t.close()
 
 
-def test_waiting_for_the_end_is_not_disturbed(cluster):
+def test_notice_does_not_disturb_wait_for_the_end(cluster):
     """sbatch --wait only gets the end of the job."""
     p = cluster.popen(["sbatch", "--wait", "-J", "waits", "-o", "/dev/null", "--wrap", "sleep 1000"])
     job = running(cluster, "waits")
@@ -69,7 +69,7 @@ def test_waiting_for_the_end_is_not_disturbed(cluster):
     p.communicate(timeout=DEADLINE)
 
 
-def test_a_new_controller_can_say_something(make_cluster):
+def test_notices_work_after_a_restart(make_cluster):
     c = make_cluster(nodes=1)
     p = c.popen("srun -J own sleep 1000")
     job = running(c, "own")
@@ -102,7 +102,7 @@ def test_only_the_owner_notifies_a_job(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_a_script_is_told_what_was_said_before_it_ran(cluster):
+def test_notice_before_the_start_reaches_the_script(cluster):
     """For the controller the job runs before its script starts: messages in this period are written as soon as there is an output."""
     for _ in range(20):
         job = cluster.sbatch("-o", "early-%j", wrap="sleep 1000")

@@ -71,7 +71,7 @@ def test_jobname_cancels_as_name_does(cluster):
     assert cluster.state(job) == "CANCELLED"
 
 
-def test_fields_of_sstat_are_its_format(cluster):
+def test_fields_option_of_sstat_equals_format(cluster):
     step = 'srun -n1 sh -c "sstat --noheader --parsable2 --fields=JobID,NTasks $SLURM_JOB_ID.0"'
     assert cluster.run(["salloc", "-Q", "-n1", "sh", "-c", step]).ok() == \
         cluster.run("squeue -h -t all -o %i -S -i").ok().split()[0] + ".0|1"
@@ -88,7 +88,7 @@ def test_salloc_rings_the_bell_on_a_terminal(cluster, option, rings):
     assert terminal.close() == 0
 
 
-def test_sattach_as_srun_tells_of_an_interrupt_and_stays(cluster):
+def test_sattach_reports_an_interrupt_and_stays(cluster):
     job = cluster.sbatch("-n1", "-o", "/dev/null", wrap="exec srun sh -c 'echo ready; exec sleep 1000'")
     eventually(lambda: cluster.run(f"squeue -h -s -j {job} -o %i").ok().split().count(f"{job}.0"), "the step runs")
     terminal = Terminal(cluster, ["sattach", "--as-srun", f"{job}.0"])

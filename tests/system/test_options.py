@@ -17,7 +17,7 @@ def is_refused(cluster, done, option):
 
 
 @pytest.mark.parametrize("option", UNSAFE)
-def test_what_cannot_be_ignored_is_refused(cluster, option):
+def test_unsupported_critical_options_are_refused(cluster, option):
     value, variable, batch_variable = UNSAFE[option]
     whole = f"{option}={value}"
     is_refused(cluster, cluster.run(["sbatch", "-J", "refused", whole, "--wrap", "true"]), option)
@@ -37,7 +37,7 @@ def test_what_cannot_be_ignored_is_refused(cluster, option):
         assert batch_variable in done.stderr
 
 
-def test_what_has_no_effect_is_said_once(cluster):
+def test_ineffective_options_are_reported_once(cluster):
     for line in (["sbatch", "-o", "/dev/null", "--qos=high", "--wrap", "true"], ["srun", "--qos=high", "true"],
                  ["salloc", "-Q", "--qos=high", "true"]):
         done = cluster.run(line)
@@ -50,7 +50,7 @@ def test_what_has_no_effect_is_said_once(cluster):
     assert done.stderr == "srun: warning: --cpu-bind has no effect: TaskPlugin=task/none does not bind tasks, task/affinity does\n"
 
 
-def test_preserve_env(cluster):
+def test_preserve_env_keeps_variables(cluster):
     show = ["sh", "-c", "echo $SLURM_NNODES $SLURM_NTASKS $SLURM_STEP_NUM_NODES $SLURM_STEP_NUM_TASKS"]
     script = ["sh", "-c", 'srun -n2 -N2 sh -c "$0" | sort -u; srun -E -n2 -N2 sh -c "$0" | sort -u', show[2]]
     assert cluster.run(["salloc", "-Q", "-N3", "-n3", *script]).ok() == "2 2 2 2\n3 3 2 2"
@@ -59,7 +59,7 @@ def test_preserve_env(cluster):
     assert cluster.run(["srun", "-E", "-N1", "-n2", *show]).ok() == "1 2 1 2\n1 2 1 2"
 
 
-def test_other_clusters_are_not_this_one(cluster):
+def test_other_clusters_are_refused(cluster):
     for line in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
         cluster.run([line[0], "-M", "elsewhere", *line[1:]]).fails("No cluster 'elsewhere'")
         cluster.run(line, env={"SLURM_CLUSTERS": "elsewhere"}).fails("No cluster 'elsewhere'")
@@ -73,7 +73,7 @@ def where(cluster, *options, **more):
     return sorted(done.stdout.split()), done.stderr
 
 
-def test_nodes_out_of_a_file(cluster):
+def test_node_lists_are_read_from_files(cluster):
     (cluster.work / "hosts").write_text("# those\nn3\nn2,n3\n")
     assert where(cluster, "-F", "hosts") == (["n2", "n3"], "")
     for tool in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
@@ -83,7 +83,7 @@ def test_nodes_out_of_a_file(cluster):
     cluster.run("srun -F hosts true").fails("Invalid node name specified")
 
 
-def test_more_named_than_wanted(cluster):
+def test_surplus_named_nodes_are_cut(cluster):
     nodes, said = where(cluster, "-w", "n2,n3", "-N1")
     assert nodes == ["n2"] and said == ("srun: error: Required nodelist includes more nodes than permitted by max-node "
                                         "count (2 > 1). Eliminating nodes from the nodelist.\n")
@@ -93,7 +93,7 @@ def test_more_named_than_wanted(cluster):
     cluster.run(["sbatch", "-w", "n2,n3", "-N1", "--wrap", "true"]).fails("invalid number of nodes (-N 2-1)")
 
 
-def test_more_wanted_than_named(cluster):
+def test_more_nodes_than_named_are_added(cluster):
     nodes, said = where(cluster, "-w", "n2", "-N3")
     assert len(set(nodes)) == 3 and "n2" in nodes and said == ""
 
@@ -105,7 +105,7 @@ def ranks(done):
 SAY = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
 
 
-def test_arbitrary_distribution(cluster):
+def test_arbitrary_distribution_follows_the_list(cluster):
     """A task for each name in turn, in a new job and in an existing one, from the option and from a file."""
     for tool in (["srun", "true"], ["salloc", "true"], ["sbatch", "--wrap", "true"]):
         cluster.run([tool[0], "-m", "arbitrary", *tool[1:]]).fails(
@@ -146,7 +146,7 @@ def test_steps_of_a_job_with_an_arbitrary_distribution_follow_its_list(cluster):
     assert cluster.run(nested).ok().split() == ["n3", "x"]
 
 
-def test_what_an_arbitrary_distribution_cannot_have(cluster):
+def test_invalid_arbitrary_distributions_are_refused(cluster):
     cluster.run("srun -n4 -m arbitrary -w n1,n2 true").fails("4 tasks, and the list names 2 nodes for them")
     cluster.run("srun -m arbitrary -w [0-1] true").fails("need to specify a nodelist")
     cluster.run("srun -m arbitrary -w n1,n99 true").fails("n99")
@@ -155,7 +155,7 @@ def test_what_an_arbitrary_distribution_cannot_have(cluster):
 
 
 @pytest.mark.parametrize("tool", ["srun", "salloc", "sbatch"])
-def test_defined_options(cluster, tool):
+def test_verbose_commands_list_their_defined_options(cluster, tool):
     done = cluster.run([tool, "-v", "-N1", "-t5", "-o", "/dev/null", *(["--wrap"] if tool == "sbatch" else []), "true"])
     assert done.returncode == 0, done.stderr
     start = done.stderr.split("\n")[:6]
@@ -189,7 +189,7 @@ def test_least_time_above_the_limit(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_held_jobs_say_so(cluster):
+def test_commands_report_held_jobs(cluster):
     for command, first in (("srun", "srun: Job is in held state, pending scheduler release\nsrun: job "),
                            ("salloc", "salloc: Job is in held state, pending scheduler release\nsalloc: Pending job ")):
         waiting = cluster.popen([command, "-H", "-J", "heldhere", "true"])
@@ -200,7 +200,7 @@ def test_held_jobs_say_so(cluster):
         cluster.wait(int(job))
 
 
-def test_ends_are_told_as_often_as_wanted(cluster):
+def test_variables_decide_how_often_ends_are_reported(cluster):
     """Variables of srun: one line for ends that are alike, and one node's word for all that a step was cancelled."""
     three = ["srun", "-N4", "-n4", "sh", "-c", "exit 3"]
     many = cluster.run(three).stderr

@@ -44,7 +44,7 @@ def site(make_cluster):
     return Site(make_cluster(nodes=1, start=False))
 
 
-def test_a_session_round_each_step(site):
+def test_pam_session_surrounds_each_step(site):
     c = site.c
     site.service("account required pam_permit.so", "auth required pam_permit.so", f"session required {site.note}",
                  f"session required pam_limits.so conf={c.dir}/limits", f"session required pam_env.so conffile={c.dir}/env")
@@ -73,7 +73,7 @@ def test_a_refusal_keeps_the_step_from_starting(site, line, what):
     assert "DRAIN" not in c.node("n1")["State"]
 
 
-def test_without_it_nothing_is_loaded(make_cluster):
+def test_libpam_is_loaded_only_if_configured(make_cluster):
     c = make_cluster(nodes=1)
     shown = c.run(["srun", "sh", "-c", "grep -c libpam /proc/$PPID/maps; tr -d '\\0' </proc/$PPID/comm"]).stdout.split()
     assert shown == ["0", "slurmstepd"]

@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="submits as root for others")
 
 
-def test_only_with_the_key(make_cluster):
+def test_partition_needs_its_key(make_cluster):
     """CORE-080, 213."""
     c = make_cluster(nodes=1, partitions=["PartitionName=main Nodes=ALL Default=YES",
                                           "PartitionName=ext Nodes=ALL Key=YES"])

@@ -36,7 +36,7 @@ def fill(c, part, nodes=1):
     return job
 
 
-def test_a_job_starts_where_there_is_room(cluster):
+def test_job_starts_in_the_partition_with_free_nodes(cluster):
     c = cluster
     fill(c, "a")
     job = c.sbatch("-p", "a,b", wrap='echo $SLURM_JOB_PARTITION; sleep 1000')
@@ -46,7 +46,7 @@ def test_a_job_starts_where_there_is_room(cluster):
     assert c.run(f"squeue -h -j {job} -o %P").ok() == "b"
 
 
-def test_memory_that_all_partitions_give_is_part_of_the_request():
+def test_common_default_memory_is_part_of_the_request():
     with many(Cluster) as make:
         c = make(nodes=3, conf="DefMemPerCPU=50\n", partitions=[*PARTITIONS[:3], "PartitionName=own Nodes=n3 DefMemPerCPU=70"])
         asked = {parts: show(c, submit(c, "-H", "-n2", "-p", parts), "ReqTRES")[0] for parts in ("a", "a,b", "a,own")}
@@ -77,7 +77,7 @@ def test_billing_is_weighted_by_the_partition():
         assert show(c, job, "AllocTRES")[0].endswith(",billing=14")
 
 
-def test_one_that_waits_is_in_all_of_them(cluster):
+def test_pending_job_is_in_all_its_partitions(cluster):
     c = cluster
     running = {p: fill(c, p) for p in "abc"}
     job = submit(c, env={"SBATCH_PARTITION": "a,b"})
@@ -118,7 +118,7 @@ def test_partitions_in_order_of_precedence(cluster):
         [f"{jobs[0]}|c", f"{jobs[1]}|b", f"{jobs[0]}|a"]
 
 
-def test_limits_are_those_of_each_partition(cluster):
+def test_limits_apply_for_each_partition(cluster):
     c = cluster
     job = submit(c, "-pa,b", "-t100")
     eventually(lambda: c.state(job) == "RUNNING", "b has no limit")
@@ -134,7 +134,7 @@ def test_limits_are_those_of_each_partition(cluster):
     c.run(["sbatch", "-p", "drained", "--wrap=true"]).fails("inactive or drain")
 
 
-def test_one_that_takes_no_jobs_is_left_out(cluster):
+def test_drained_partition_is_left_out(cluster):
     c = cluster
     done = c.run(["sbatch", "-p", "drained,b", "-o", "/dev/null", "--wrap=sleep 1000"])
     assert "Without partition drained" in done.stderr
@@ -145,7 +145,7 @@ def test_one_that_takes_no_jobs_is_left_out(cluster):
 
 
 @pytest.mark.parametrize("word,limits,access", [("NO", True, True), ("ANY", True, True), ("ALL", False, False)])
-def test_limits_that_refuse(word, limits, access):
+def test_enforced_limits_refuse_jobs(word, limits, access):
     with many(Cluster) as make:
         c = make(nodes=3, conf=f"EnforcePartLimits={word}", partitions=PARTITIONS)
         for options, taken in ((["-pa,b", "-t100"], limits), (["-pdrained,b"], access), (["-pa", "-t100"], word == "NO")):
@@ -153,7 +153,7 @@ def test_limits_that_refuse(word, limits, access):
             assert (done.returncode == 0) == taken, options
 
 
-def test_test_only_says_the_first(cluster):
+def test_test_only_reports_the_first_partition(cluster):
     c = cluster
     fill(c, "a")
     done = c.run(["sbatch", "--test-only", "-p", "a,b", "--wrap=true"])
@@ -170,7 +170,7 @@ def test_arrays_spread_over_partitions(cluster):
     eventually(lambda: f"{array}_2|a" in c.run(f"squeue -h -j {array} -t R -o %i|%P").ok(), "the next one")
 
 
-def test_a_restart_keeps_it(cluster):
+def test_restart_keeps_the_partitions_of_a_job(cluster):
     c = cluster
     for part in "ab":
         fill(c, part)

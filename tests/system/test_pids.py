@@ -122,7 +122,7 @@ def test_addresses_of_nodes(busy):
     ("999", "There are no steps for job 999 on this host."), ("ONE.7 n1", "StepId=ONE.7 does not exist on node n1."),
     ("* ghost", "No job steps exist on this node."), ("* ../run", "No job steps exist on this node."),
 ])
-def test_no_such_step(busy, words, text):
+def test_unknown_steps_print_no_process(busy, words, text):
     one, two = str(busy.one), str(busy.two)
     done = busy.run(["scontrol", "listpids", *words.replace("ONE", one).replace("TWO", two).split()])
     assert done.returncode == 1 and done.stdout == HEAD + "\n"
@@ -134,7 +134,7 @@ def test_no_such_step(busy, words, text):
     ("7.x", '"7.x" does not look like a stepid'), ("99999999999", '"99999999999" does not look like a jobid'),
     ("1 n1 x", "too many arguments for keyword:listpids"),
 ])
-def test_bad_arguments(busy, words, text):
+def test_invalid_arguments_are_refused(busy, words, text):
     done = busy.run(["scontrol", "--", "listpids", *words.split()])
     assert (done.returncode, done.stdout, done.stderr) == (1, "", text + "\n")
 
@@ -161,7 +161,7 @@ def test_job_of_a_process(busy):
     assert c.run("scontrol pidinfo 1 2").fails() == "too many arguments for keyword:pidinfo\n"
 
 
-def test_a_step_that_a_new_daemon_found(make_cluster):
+def test_processes_are_listed_after_a_daemon_restart(make_cluster):
     """CORE-182: the processes of the step are known again; without a daemon the command names the node that does not answer."""
     import signal
     c = make_cluster(nodes=1)

@@ -43,7 +43,7 @@ def no_files_left(cluster):
     return not [name for kind in ("pmix", "litter") for name in (cluster.dir / "spool").glob(f"*/{kind}.*")]
 
 
-def test_list(cluster):
+def test_mpi_list_names_pmix(cluster):
     version = subprocess.run([SERVER, "--libpmix"], check=True, capture_output=True, text=True).stdout
     assert f"\tpmix\nspecific pmix plugin versions available: pmix_v{version[0]}" in cluster.run("srun --mpi=list").ok()
     other = {"4": "5", "5": "4"}[version[0]]
@@ -51,24 +51,24 @@ def test_list(cluster):
         "failed on node n1", f"--mpi=pmix_v{other}: the libpmix here is version {version.strip()}")
 
 
-def test_four_nodes(cluster, mpi):
+def test_pmix_program_runs_on_four_nodes(cluster, mpi):
     """CORE-109: A sum over all, and a ring through all, of two tasks on each node."""
     out = cluster.run([*PMIX, "-N4", "-n8", mpi, "sum"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == [f"{rank} of 8: sum 28 ring 28" for rank in range(8)]
     eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
-def test_one_node_by_shared_memory(cluster, mpi):
+def test_pmix_program_runs_on_one_node(cluster, mpi):
     out = cluster.run([*PMIX, "-N1", "-n3", mpi, "sum"], env={"OMPI_MCA_mpi_yield_when_idle": "1"}).ok().splitlines()
     assert sorted(out) == [f"{rank} of 3: sum 3 ring 3" for rank in range(3)]
 
 
-def test_layout_of_another_order(cluster, mpi):
+def test_pmix_layout_follows_the_distribution(cluster, mpi):
     out = cluster.run([*PMIX, "-N3", "-n5", "--ntasks-per-node=2", "-mcyclic", mpi, "sum"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == [f"{rank} of 5: sum 10 ring 10" for rank in range(5)]
 
 
-def test_what_another_node_has_published(cluster):
+def test_pmix_get_waits_for_another_node(cluster):
     """Without a fence, and before the value exists: the reply waits. (Open MPI asks so with async_modex, for more than its first commit.)"""
     program = cluster.dir / "pmix_get"
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "pmix"], check=True, capture_output=True, text=True).stdout.split()
@@ -77,18 +77,18 @@ def test_what_another_node_has_published(cluster):
     assert sorted(out) == [f"{rank} got {100 + (rank + 1) % 5}" for rank in range(5)]
 
 
-def test_ping(cluster, mping):
+def test_pmix_messages_pass_between_nodes(cluster, mping):
     out = cluster.run([*PMIX, "-N4", "-n4", mping, "1", "64"], env=ONE_HOST).ok().splitlines()
     assert len(out) == 21
     assert all(re.fullmatch(r"[123] pinged 0: +\d+ bytes +[\d.]+ uSec +[\d.]+ MB/s", line) for line in out)
 
 
-def test_names(cluster, mpi):
+def test_pmix_names_are_published(cluster, mpi):
     out = cluster.run([*PMIX, "-N2", "-n3", mpi, "names"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == ["0 found port 4711, then nothing", "1 found port 4711, then nothing", "2 found port 4711, then nothing"]
 
 
-def test_wrong_ends(cluster, mpi):
+def test_task_without_finalize_ends_the_step(cluster, mpi):
     """A task that exits without MPI_Finalize ends the step: no task waits forever."""
     for how, text in (("kill", "task 1: it has ended without MPI_Finalize"), ("exit", "task 1: it has ended without MPI_Finalize"),
                       ("abort", "MPI_Abort with code 9")):
@@ -97,7 +97,7 @@ def test_wrong_ends(cluster, mpi):
         eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
-def test_a_library_that_is_missing(cluster):
+def test_missing_libpmix_is_reported(cluster):
     """The message names the node, the file and the package; steps without PMIx are not affected."""
     place = cluster.dir / "without"
     place.mkdir()
@@ -109,7 +109,7 @@ def test_a_library_that_is_missing(cluster):
     cluster.run("srun true", env=env).ok()
 
 
-def test_the_server_dies(cluster):
+def test_killed_pmix_server_ends_the_step(cluster):
     """Its shepherd lives, and ends the step with a word."""
     script = "for p in $(cat /proc/$PPID/task/$PPID/children); do " \
              "grep -qx slurmstepd-pmix /proc/$p/comm && kill -9 $p; done; sleep 60"
@@ -118,7 +118,7 @@ def test_the_server_dies(cluster):
 
 
 @pytest.mark.allocator  # measures memory
-def test_small_shepherd(cluster):
+def test_step_daemon_does_not_map_libpmix(cluster):
     """libpmix is in a separate process of the user; the step daemon stays small and maps no part of it."""
     out = cluster.run([*PMIX, "sh", "-c", "grep VmRSS /proc/$PPID/status; cat /proc/$PPID/task/$PPID/children"]).ok().split()
     assert int(out[1]) < 4096
@@ -126,7 +126,7 @@ def test_small_shepherd(cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
-def test_as_an_ordinary_user(cluster, mpi, nobody):
+def test_pmix_server_runs_as_the_user(cluster, mpi, nobody):
     script = "for p in $(cat /proc/$PPID/task/$PPID/children); do grep -qx slurmstepd-pmix /proc/$p/comm && " \
              "stat -c %U /proc/$p; done; stat -c '%U %a' $PMIX_SERVER_TMPDIR"
     assert cluster.run([*nobody, *PMIX, "sh", "-c", script]).ok().split() == ["nobody", "nobody", "700"]
@@ -141,7 +141,7 @@ def test_a_step_within_a_step(cluster, mpi):
     assert sorted(out) == ["0 of 2: sum 1 ring 1", "1 of 2: sum 1 ring 1"]
 
 
-def test_the_guide_is_as_it_is(cluster):
+def test_output_of_the_pmix_guide_is_current(cluster):
     version = subprocess.run([SERVER, "--libpmix"], check=True, capture_output=True, text=True).stdout.strip()
     if version != "4.2.2":
         pytest.skip(f"the guide is of libpmix 4.2.2, this is {version}")
@@ -162,7 +162,7 @@ class Named(Hosts):
         return ["nsenter", "-t", str(self.holders[host].pid), "-n", "-u"]
 
 
-def test_hosts_of_their_own():
+def test_pmix_works_on_separate_hosts():
     """Four of them, over their network, as they come."""
     with many(Named) as make:
         c = make(nodes=4)
@@ -172,14 +172,14 @@ def test_hosts_of_their_own():
         assert sorted(out) == [f"{rank} on n{1 + rank // 2}: sum 28" for rank in range(8)]
 
 
-def test_nothing_of_a_user_stays(cluster, nobody):
+def test_pmix_leaves_no_files_of_the_user(cluster, nobody):
     """In the spool directory, whatever is created in the directory of the step's server."""
     deep = "cd $PMIX_SERVER_TMPDIR; for i in $(seq 100); do mkdir d; cd d; done; echo x >big"
     cluster.run([*nobody, *PMIX, "-n1", "sh", "-c", deep]).ok()
     eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
-def test_nothing_stays_of_a_killed_shepherd(make_cluster):
+def test_killed_step_daemon_leaves_no_pmix_files(make_cluster):
     """The node daemon removes the user's files; if it does not finish, the next daemon does."""
     c = make_cluster(nodes=1)
     for daemon_too in (False, True):

@@ -29,7 +29,7 @@ def ask(cluster):
 
 
 @pytest.mark.parametrize("options", (["-N3", "-n5", "-mcyclic"], ["-N1", "-n4"]))
-def test_groups(ask, options):
+def test_pmix_groups_have_unique_numbers(ask, options):
     """A group of all tasks, and one of the tasks with even numbers: all members get one number, which differs between the groups."""
     out = sorted(ask("group", *options).ok().splitlines())
     ids = [re.fullmatch(r"(\d): ids (\d+) (\d+)", line).groups() for line in out]
@@ -43,7 +43,7 @@ def test_an_event_reaches_all_nodes(ask):
     assert {f"{rank}: event -3999 of 0: hello" for rank in range(1, 6)} <= set(out)
 
 
-def test_a_value_that_is_too_large_to_publish(ask):
+def test_too_large_published_value_is_refused(ask):
     """The value is refused at once."""
     assert ask("publish", "-N1", "-n1").ok() == "0: OUT-OF-RESOURCE"
 
@@ -57,7 +57,7 @@ def server_of(shepherd):
     raise AssertionError(f"shepherd {shepherd} has no PMIx server")
 
 
-def test_a_server_that_does_not_read(cluster, ask):
+def test_unresponsive_pmix_server_is_survived(cluster, ask):
     """The user's server is stopped: the step ends before its step daemon holds more than 64 MiB for it."""
     with cluster.popen(["srun", "--mpi=pmix", "-N2", "-n2", "-i0", cluster.dir / "pmix_more", "flood"], stdin=subprocess.PIPE) as p:
         shepherds = dict(map(int, p.stdout.readline().split(" of ")) for _ in range(2))
@@ -66,7 +66,7 @@ def test_a_server_that_does_not_read(cluster, ask):
     assert "the PMIx server of this node does not read what it is told" in said, said
 
 
-def test_questions(ask):
+def test_pmix_queries_are_answered(ask):
     out = ask("query", "-N2", "-n2").ok().splitlines()
     assert len(out) == 8
     assert re.fullmatch(r"pmix.qry.ns=slurm\.pmix\.\d+\.0", next(line for line in out if line.startswith("pmix.qry.ns")))
@@ -75,16 +75,16 @@ def test_questions(ask):
     assert any(re.fullmatch(r"pmix.nobody.knows: \S*(NOT.FOUND|NOT.SUPPORTED)", line) for line in out)
 
 
-def test_a_signal_for_all(ask):
+def test_pmix_signal_reaches_all_tasks(ask):
     out = sorted(ask("signal", "-N3", "-n3").ok().splitlines())
     assert out == [f"{rank}: signal USR1" for rank in range(3)]
 
 
-def test_the_end_of_all(ask):
+def test_pmix_abort_ends_all_tasks(ask):
     ask("kill", "-N3", "-n3").fails("task 0: it has asked for the end of all (PMIx_Job_control)")
 
 
-def test_what_is_not_supported(ask):
+def test_unsupported_pmix_calls_return_an_error(ask):
     """Has an answer."""
     out = ask("none", "-n1").ok().splitlines()
     assert [line.split(": ")[0] for line in out] == ["pause", "allocation"]

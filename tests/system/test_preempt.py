@@ -26,7 +26,7 @@ def running(c, *options, wrap="sleep 300"):
     return job
 
 
-def test_cancel(tiers):
+def test_cancel_mode_ends_the_victim(tiers):
     c = tiers("CANCEL")
     victim = running(c, "-n4")
     urgent = c.sbatch("-p", "high", "-n1", "-o", "/dev/null", wrap="true")
@@ -61,7 +61,7 @@ def test_the_youngest_and_no_more_than_needed(tiers):
     c.run(f"scancel {urgent}").ok()
 
 
-def test_requeue(tiers):
+def test_requeue_mode_requeues_the_victim(tiers):
     c = tiers("REQUEUE")
     gate = c.work / "gate"
     victim = running(c, "-n4", wrap=f"echo run $SLURM_RESTART_COUNT; until [ -e {gate} ]; do sleep 0.05; done")
@@ -76,7 +76,7 @@ def test_requeue(tiers):
     assert c.wait(stays)["JobState"] == "PREEMPTED"
 
 
-def test_suspend(tiers):
+def test_suspend_mode_suspends_the_victim(tiers):
     """GANG-02: GANG-24: FORCE:1 separates jobs of one partition, and gives the CPUs to jobs of a higher one."""
     c = tiers("SUSPEND,GANG", low="OverSubscribe=FORCE:1", high="OverSubscribe=FORCE:1")
     count = c.work / "count"
@@ -96,7 +96,7 @@ def test_suspend(tiers):
     assert c.state(greedy) == "PENDING"
 
 
-def test_components_make_room_together(tiers):
+def test_components_are_preempted_together(tiers):
     """HET-57: one node is wanted, both components are suspended, and both go on."""
     c = tiers("SUSPEND,GANG", nodes=2)
     job = int(c.run(["sbatch", "--parsable", "-o", "/dev/null", "-n4", "-w", "n1", ":", "-n4", "-w", "n2", "--wrap=sleep 300"]).ok())
@@ -183,7 +183,7 @@ def test_mode_and_grace_time_change_live_and_stay(tiers):
     assert c.state(graced) == "RUNNING"
 
 
-def test_grace_time(tiers):
+def test_victim_gets_its_grace_time(tiers):
     c = tiers("CANCEL", low="GraceTime=2")
     wrap = "srun -n1 sh -c \"trap 'echo warned; exit 0' TERM; echo up; while :; do sleep 0.05; done\"; echo went on; sleep 300"
     victim = running(c, "-n4", wrap=wrap)
@@ -212,7 +212,7 @@ def test_victims_for_all_elements_are_selected_together(tiers):
     assert sum("warned" in c.output(victim) for victim in victims) == 2
 
 
-def test_exempt_time(tiers):
+def test_exempt_time_delays_preemption(tiers):
     c = tiers("CANCEL", conf="PreemptExemptTime=0:04\n")
     victim = running(c, "-n4")
     began = c.job(victim)["StartTime"]
@@ -237,7 +237,7 @@ def test_two_preemptors_select_only_necessary_victims(tiers):
     assert [c.state(job) for job in low] == ["PREEMPTED"] * 2
 
 
-def test_refused_and_noted(make_cluster):
+def test_invalid_preemption_settings_are_reported(make_cluster):
     c = make_cluster(nodes=1)
     def check(*lines):
         file = c.dir / "other.conf"

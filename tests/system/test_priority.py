@@ -37,7 +37,7 @@ def full():
         yield c
 
 
-def test_as_slurm_prints_them(full):
+def test_priorities_equal_those_of_slurm(full):
     """Each job has the priority that Slurm 22.05 prints for the same submissions to the same cluster."""
     c = full
     ids = [submit(c, "-n8", "-t5"), submit(c, "-N2", "-n3", "--nice=7"), submit(c, "-n2", "-t10", "--mem-per-cpu=1000"),
@@ -76,7 +76,7 @@ def test_as_slurm_prints_them(full):
     c.run("scancel -t PD --me").ok()
 
 
-def test_long_columns(full):
+def test_long_listing_has_the_columns_of_slurm(full):
     """The columns of the manual's --long, among them ACCOUNT and QOSNAME."""
     c = full
     job = submit(c, "-n1", "-A", "physics", "--qos=normal")
@@ -88,7 +88,7 @@ def test_long_columns(full):
     c.run(f"scancel {job}").ok()
 
 
-def test_refused(full):
+def test_invalid_options_are_refused(full):
     c = full
     c.run("sprio -j x").fails("Invalid job id: x")
     c.run("sprio bad").fails("Unrecognized option: bad")
@@ -102,7 +102,7 @@ def test_refused(full):
     c.run("scontrol top 9999").fails("Invalid job id specified for job 9999")
 
 
-def test_what_users_may(full, nobody):
+def test_users_cannot_raise_priorities(full, nobody):
     c = full
     c.run(["sbatch", "--priority=5", "--wrap", "true"], user="nobody").fails("Access/permission denied: only operators may set a priority")
     c.run(["sbatch", "--nice=-5", "--wrap", "true"], user="nobody").fails("Access/permission denied: only operators may set a negative nice value")
@@ -122,7 +122,7 @@ def test_what_users_may(full, nobody):
     c.run("scontrol update PartitionName=main PriorityJobFactor=5").ok()
 
 
-def test_a_priority_is_changed_later(make_cluster):
+def test_priority_of_a_pending_job_is_changed(make_cluster):
     """CORE-052: of a pending job, across a restart, until it is changed again."""
     c = make_cluster(nodes=1, cpus=1)
     first = submit(c)
@@ -174,7 +174,7 @@ def test_top_takes_elements_and_components(make_cluster):
     assert (c.work / "order").read_text().split() == ["3", "single", "1", "2"]
 
 
-def test_default_type(make_cluster):
+def test_default_priority_type_is_multifactor_without_weights(make_cluster):
     """Multifactor without weights: every priority is 1, and jobs start in order of submission."""
     c = make_cluster(nodes=1, cpus=1)
     assert "PriorityType            = priority/multifactor" in c.run("scontrol show config").ok()
@@ -189,7 +189,7 @@ def test_default_type(make_cluster):
     assert (c.work / "order").read_text().split() == [str(ids[k]) for k in (3, 0, 1, 2)]
 
 
-def test_bad_configuration(make_cluster):
+def test_invalid_priority_configuration_is_refused(make_cluster):
     c = make_cluster(nodes=1, start=False)
     text = c.conf_file.read_text()
     for line, said in [("PriorityWeightTRES=cpu", "'cpu' is not NAME=WEIGHT"),

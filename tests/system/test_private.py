@@ -21,7 +21,7 @@ def lines(c, command, user="nobody"):
     return c.run(command, user=user).ok().split()
 
 
-def test_jobs(make_cluster):
+def test_private_jobs_are_hidden(make_cluster):
     """CORE-071."""
     c = make_cluster(nodes=1, cpus=2, conf="PrivateData=jobs\nPriorityType=priority/multifactor\n")
     ours, theirs = submit(c, "-n1"), submit(c, "-n1", user="nobody")
@@ -76,7 +76,7 @@ def test_jobs(make_cluster):
     assert (c.dir / "slurmctld.log").read_text().count(f" job {ours} of uid ") == before + 1
 
 
-def test_nodes_and_partitions(make_cluster):
+def test_private_nodes_and_partitions_are_hidden(make_cluster):
     c = make_cluster(nodes=2, conf="PrivateData=nodes,partitions\n")
     denied = "Access/permission denied"
     for command in ("sinfo", "scontrol show node", "scontrol show node n1", "scontrol show partition", "sluice usage"):
@@ -97,7 +97,7 @@ def test_nodes_and_partitions(make_cluster):
     assert lines(c, "sinfo -h -N -o %N") == ["n1", "n2"]
 
 
-def test_reservations(make_cluster):
+def test_private_reservations_are_hidden(make_cluster):
     c = make_cluster(nodes=4, conf="PrivateData=reservations\n")
     when = "StartTime=now Duration=60"
     for name, node, whose in (("mine", 1, "Users=nobody"), ("others", 2, "Users=daemon"), ("not", 3, "Users=-nobody"),

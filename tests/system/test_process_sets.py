@@ -23,7 +23,7 @@ def test_started_watched_and_cleaned_up(cluster):
         eventually(lambda: not child.exists() and not cluster.run("squeue -h").ok(), "nothing is left")
 
 
-def test_environment(cluster):
+def test_environment_is_that_of_the_submitter(cluster):
     """CORE-032: the environment of the submitter, and in addition only Sluice's variables of the job."""
     mine = {"A": "one two", "B": "", "C": "x=y", "D": "two\nlines", "SLURM_OF_THE_USER": "kept", "SHELL": "/bin/dash"}
     ours = re.compile(r"(SLURM|SLUICE|PMI)_?\w*|SRUN_DEBUG|HOSTNAME|TMPDIR|PWD|OLDPWD|SHLVL|_|ENVIRONMENT|USER|LOGNAME")
@@ -39,7 +39,7 @@ def test_environment(cluster):
 
 @pytest.mark.allocator  # sanitizers keep their programs from writing cores, and so those they start
 @pytest.mark.skipif(pathlib.Path("/proc/sys/kernel/core_pattern").read_text()[0] in "|/", reason="cores of this machine go elsewhere")
-def test_core_file(cluster):
+def test_core_file_belongs_to_the_user(cluster):
     """CORE-035: of a crash, where the task runs, as large as the submitter's limit allows, and its owner's."""
     there = cluster.work / "crash"
     there.mkdir()
@@ -58,7 +58,7 @@ def test_a_step_shows_its_network(cluster):
 
 
 @pytest.mark.parametrize("options", (["--no-kill"], []))
-def test_a_job_goes_on_when_a_node_fails(make_cluster, options):
+def test_no_kill_job_continues_when_a_node_fails(make_cluster, options):
     """CORE-145: if it asks to; else it ends, and is queued again."""
     c = make_cluster(nodes=2, conf="SlurmdTimeout=3")
     job = c.sbatch("-N2", "-w", "n[1-2]", "-o", "out.txt", *options, wrap="echo up; sleep 1000")
@@ -108,7 +108,7 @@ def _state_of(file):
     return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] if number else ""
 
 
-def test_a_mark_of_a_login_is_not_handed_on(cluster):
+def test_login_mark_is_not_passed_to_tasks(cluster):
     """The mark lets a node find the processes of a login when nothing else does: a job that is started in a login does not inherit it."""
     login = {"SLUICE_STEP": "extern"}
     assert cluster.run(["srun", "-n1", "printenv", "SLUICE_STEP"], env=login).returncode == 1

@@ -138,7 +138,7 @@ def test_failing_epilog_drains_and_frees(make_cluster):
     assert c.node("n2")["State"] == "IDLE"
 
 
-def test_slow_scripts_meet_their_limit(make_cluster):
+def test_slow_scripts_end_at_their_limit(make_cluster):
     c = make_cluster(nodes=2, conf="PrologEpilogTimeout=1", start=False)
     slow = program(c, "slow", "#!/bin/sh\nexec sleep 1000\n")
     fast = program(c, "fast", "#!/bin/sh\n[ $SLURMD_NODENAME != n2 ] || exec sleep 1000\n")
@@ -180,7 +180,7 @@ def test_limits_outlive_the_daemon(make_cluster):
     eventually(lambda: c.state(jobs["n2"]) == "PENDING", "requeued")
 
 
-def test_a_prolog_that_hangs_is_named(make_cluster):
+def test_hanging_prolog_is_named(make_cluster):
     """CORE-223: without a limit it continues; commands that wait for it get a message, also with serial prologs that wait for another one."""
     c = make_cluster(nodes=1, conf="PrologFlags=Serial\nUnkillableStepTimeout=1", start=False)
     go = c.dir / "go"
@@ -303,7 +303,7 @@ def test_prolog_without_a_stored_process_id_is_found(make_cluster):
     c.settle()
 
 
-def test_one_after_the_other(make_cluster):
+def test_serial_prologs_run_one_after_the_other(make_cluster):
     """PrologFlags=Serial: prologs and epilogs of a node; over a restart of its daemon, too."""
     c = make_cluster(nodes=1, start=False, conf="PrologFlags=Serial")
     path = program(c, "script", f"""#!/bin/sh

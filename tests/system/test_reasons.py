@@ -202,7 +202,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("word", CASES)
-def test_shown_at_once(c, word):
+def test_reason_is_shown_at_once(c, word):
     job, end = CASES[word](c)
     assert reason(c, job) == word.strip()
     assert c.run(["squeue", "-h", "-j", str(job), "-O", "Reason:40"]).ok().strip().split(",")[0] == word.strip()
@@ -213,7 +213,7 @@ def test_shown_at_once(c, word):
         runs(c, job)
 
 
-def test_the_throttle_of_an_array(c):
+def test_throttled_array_has_its_reason(c):
     job = submit(c, "--array=0-3%1", "-n1")
     eventually(lambda: c.run("squeue -h -t R -o %K").ok() == "0", "the first one runs")
     assert c.run(["squeue", "-h", "-t", "PD", "-j", str(job), "-o", "%r"]).ok() == "JobArrayTaskLimit"
@@ -221,7 +221,7 @@ def test_the_throttle_of_an_array(c):
     eventually(lambda: c.run("squeue -h -t R -o %K").ok() == "1", "the next one runs")
 
 
-def test_deadline(c):
+def test_deadline_sets_the_reason(c):
     full(c)
     job = submit(c, "-N3", "-t1", "--deadline=now+61seconds")
     assert reason(c, job) == "Resources"
@@ -229,7 +229,7 @@ def test_deadline(c):
     assert (done["JobState"], done["Reason"]) == ("DEADLINE", "DeadLine")
 
 
-def test_before_and_after_it_runs(make_cluster):
+def test_reasons_before_and_after_the_job_runs(make_cluster):
     """PrologSlurmctld runs, and is waited for; nodes are cleaned up before it is queued again."""
     c = make_cluster(nodes=1, start=False)
     go, clean = c.dir / "go", c.dir / "clean"

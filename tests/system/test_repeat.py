@@ -32,7 +32,7 @@ def test_a_few_failures_are_repeated(tmp_path):
     "slurmctld: x.c:12: end_job: Assertion `job' failed.", "started twice: [7]", "never ended: [7]", "Failed: Timeout &gt;300.0s",
     "skipped, which tests/system/expected_skips.txt does not expect"))
 @pytest.mark.parametrize("where", ("failure", "system-out"))
-def test_what_programs_did_wrong_is_not_repeated(tmp_path, sign, where):
+def test_failures_of_programs_are_not_repeated(tmp_path, sign, where):
     cases = [PLAIN + f"<{where}>{sign}</{where}>", PLAIN]
     done = results(tmp_path, "again", *cases)
     assert done.returncode == 1 and done.stdout.strip() == ""
@@ -67,5 +67,5 @@ def test_unit_tests_that_fail_by_themselves_are_repeated(tmp_path):
     ("ERROR", "==7==ERROR: LeakSanitizer: detected memory leaks"), ("FAIL", ""), ("FAIL", "[  FAILED  ] x\nx.c:1: runtime error: index 9 out of bounds"),
     ("FAIL", "Test failed with exception: Segmentation fault(11)\n[  FAILED  ] x"),
     ("ERROR", "[  FAILED  ] x\n==7==ERROR: AddressSanitizer: heap-use-after-free"), ("FAIL", "[  FAILED  ] x\nx: Assertion `job' failed.")))
-def test_what_unit_tests_report_is_not_repeated(tmp_path, case):
+def test_failures_of_unit_tests_are_not_repeated(tmp_path, case):
     assert unit_results(tmp_path, case).returncode == 1

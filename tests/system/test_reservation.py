@@ -88,7 +88,7 @@ ReservationName=root_1 StartTime=2037-02-06T16:00:00 EndTime=2037-02-06T18:00:00
     assert c.run("sinfo -T").ok() == "No reservations in the system"
 
 
-def test_bad_input(make_cluster):
+def test_invalid_reservation_requests_are_refused(make_cluster):
     c = make_cluster(nodes=2)
     for words, said in {
         "Nodes=n1 Duration=10 Users=root": "Error creating the reservation: Requested reservation is invalid: it needs StartTime",
@@ -117,7 +117,7 @@ def test_bad_input(make_cluster):
     assert [r["name"] for r in json.loads(c.run("scontrol show res --json").ok())["reservations"]] == ["x"]
 
 
-def test_in_and_out(make_cluster):
+def test_jobs_inside_and_outside_use_their_nodes(make_cluster):
     """Jobs outside end before it, jobs inside have its nodes and no others, and the nodes say whose they are."""
     c = make_cluster(nodes=3, cpus=2)
     c.run("scontrol create reservation ReservationName=r StartTime=now Duration=60 Users=root Nodes=n1").ok()
@@ -165,7 +165,7 @@ def test_in_and_out(make_cluster):
     runs(c, moved)
 
 
-def test_it_begins_by_itself(make_cluster):
+def test_reservation_begins_at_its_time(make_cluster):
     c = make_cluster(nodes=1, cpus=2)
     c.run("scontrol create reservation ReservationName=r StartTime=now+4seconds Duration=60 Users=root Nodes=n1").ok()
     job, other = submit(c, "--reservation=r", "-t5"), submit(c, "-t5")
@@ -194,7 +194,7 @@ def test_signs_move_users_one_step(make_cluster):
     c.run("srun --reservation=a true", user="bin").fails("Access denied to requested reservation: a")
 
 
-def test_only_operators(make_cluster):
+def test_only_operators_change_reservations(make_cluster):
     """CORE-072: and only its users, and root, may use one."""
     c = make_cluster(nodes=1)
     user = "nobody"
@@ -209,7 +209,7 @@ def test_only_operators(make_cluster):
     c.run("srun -t1 --reservation=r true", user=user).ok()
 
 
-def test_licences(make_cluster):
+def test_reserved_licences_are_kept(make_cluster):
     c = make_cluster(nodes=2, cpus=2, conf="Licenses=disk:3,matlab\n")
     for words, said in {"Licenses=other": "Invalid license specification", "Licenses=disk:4": "Invalid license specification",
                         "Licenses=disk:1": "of licenses alone, it needs Flags=LICENSE_ONLY",
@@ -245,7 +245,7 @@ def test_users_delete_their_own(make_cluster):
     assert [r["name"] for r in json.loads(c.run("scontrol show res --json").ok())["reservations"]] == ["kept"]
 
 
-def test_a_partition_for_reservations(make_cluster):
+def test_partition_may_require_a_reservation(make_cluster):
     c = make_cluster(nodes=2, partitions=["PartitionName=main Nodes=ALL Default=YES", "PartitionName=kept Nodes=ALL ReqResv=YES"])
     assert " ReqResv=YES " in c.run("scontrol show partition kept").ok()
     c.run("srun -p kept true").fails("partition kept takes jobs of reservations only: --reservation")
@@ -294,7 +294,7 @@ def test_allowed_partitions(make_cluster):
     c.run("scontrol update ReservationName=low_1 AllowedPartitions=").fails("it needs Users, Groups, Accounts or AllowedPartitions")
 
 
-def test_programs_of_a_reservation(make_cluster, tmp_path):
+def test_programs_run_at_begin_and_end_of_a_reservation(make_cluster, tmp_path):
     """ResvProlog and ResvEpilog: as it begins and ends, with its name; they may use the commands, and survive the controller."""
     c = make_cluster(nodes=1, start=False, conf=f"ResvProlog={tmp_path}/begin\nResvEpilog={tmp_path}/end\n")
     tmp_path.chmod(0o755)

@@ -50,7 +50,7 @@ def devices_of(c, job):
     return re.search(r"GRES=(\S*)", c.run(f"scontrol show job -d {job}").ok())[1]
 
 
-def test_what_is_reserved_is_shown_and_survives(gpus):
+def test_reserved_devices_are_shown_and_survive_a_restart(gpus):
     c = gpus
     create(c, "each", "NodeCnt=2 TRESPerNode=gres/gpu:a=1,cpu=1").ok()
     assert show(c, "each").splitlines()[1:6] == [
@@ -224,7 +224,7 @@ def test_invalid_requests_for_devices_are_refused(gpus):
     create(c, "bad", "Nodes=n1 TRES=gres/gpu=1 Flags=IGNORE_JOBS").fails("overlaps with another one: ")
 
 
-def test_nodes_of_a_partition_come_and_go(gpus):
+def test_reserved_devices_follow_the_nodes_of_the_partition(gpus):
     c = gpus
     c.run("scontrol create PartitionName=some Nodes=n[1-2]").ok()
     create(c, "bad", "PartitionName=some Nodes=ALL Flags=PART_NODES TRES=gres/nic=2").fails("PART_NODES with TRES=gres/...")
@@ -256,7 +256,7 @@ def test_shares_of_gpus_cannot_be_reserved(make_cluster):
     runs(c, submit(c, "--gres=shard:3,nic:1"))
 
 
-def test_a_job_that_its_reservation_cannot_hold_is_refused_or_told_why(gpus):
+def test_job_beyond_its_reservation_is_refused_or_explained(gpus):
     """The rest of the node is free, and the job is confined to its reservation."""
     c = gpus
     create(c, "part", "Nodes=n2 TRESPerNode=gres/gpu:a=2").ok()

@@ -27,7 +27,7 @@ def cpu_seconds(pid):
 
 @figures.figure
 @pytest.mark.slow
-def test_restart_with_many_pending(store, make_cluster):
+def test_restart_with_many_pending_jobs_is_fast(store, make_cluster):
     """A1: no job is lost or changed, and the controller replies; the jobs run in their order when a node registers."""
     c = make_cluster(nodes=1, start=False, conf=f"{store}MaxJobCount=1000000\nSlurmctldDebug=info\nMessageTimeout=60")
     c.start_controller()

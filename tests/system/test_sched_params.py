@@ -45,14 +45,14 @@ def test_parameters_decide_which_jobs_overtake(cluster, parameters, short, long)
     assert starts(c, submit(c, "-t60")) == long
 
 
-def test_how_many_of_a_user_are_looked_at(cluster):
+def test_bf_max_job_user_limits_examined_jobs(cluster):
     c = cluster("bf_max_job_user=1,bf_max_job_test=10")
     waiting_head(c)
     assert not starts(c, submit(c, "-t60"))
     assert not starts(c, submit(c, "-t1"))
 
 
-def test_limits_of_what_is_submitted(cluster):
+def test_submission_limits_are_enforced(cluster):
     c = cluster("max_array_tasks=3,max_script_size=100,allow_zero_lic", conf="Licenses=a:1\n")
     c.run(["sbatch", "--array=0-3", "--wrap=true"]).fails("Invalid job array specification", "max_array_tasks")
     c.run(["sbatch", "--array=0-2", "-o", "/dev/null", "--wrap=true"]).ok()
@@ -83,7 +83,7 @@ def test_kill_invalid_depend(cluster):
     eventually(lambda: c.state(job) == "CANCELLED", "it can never start")
 
 
-def test_what_is_told(cluster):
+def test_unknown_scheduler_parameters_are_reported(cluster):
     c = cluster("defer,bf_resolution=60,bf_max_jobs_test=3")
     done = c.run("scontrol check")
     assert done.returncode == 1

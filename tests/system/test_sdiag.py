@@ -49,7 +49,7 @@ def test_counters_follow_jobs_and_requests(cluster):
     assert sum(u["count"] for u in said["rpcs_by_user"]) == sum(r["count"] for r in rpcs.values())
 
 
-def test_lines_and_members_are_those_of_slurm(cluster):
+def test_output_has_the_lines_and_members_of_slurm(cluster):
     cluster.run("scontrol ping").ok()
     text = cluster.run("sdiag").ok()
     at = 0

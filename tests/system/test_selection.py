@@ -47,13 +47,13 @@ def empty(twelve):
     ((2, 4, 6, 8, 10), ["-N2"], "n[11-12]"),
     ((2, 4, 6, 8, 10, 12), ["-N3"], "n[1,3,5]"),         # position, when there is nothing else
 ])
-def test_neighbours(twelve, busy, options, expected):
+def test_neighbouring_nodes_are_chosen(twelve, busy, options, expected):
     """CORE-137, 139, 141, 142."""
     fill(twelve, busy)
     assert runs_on(twelve, submit(twelve, "--exclusive", *options)) == expected
 
 
-def test_contiguous_is_a_condition(twelve):
+def test_contiguous_job_gets_adjacent_nodes(twelve):
     """CORE-140, X-31: it waits although there are nodes enough."""
     fill(twelve, (3, 6, 9, 11, 12))
     job = submit(twelve, "-N3", "--contiguous", "--exclusive")
@@ -116,7 +116,7 @@ def test_all_conditions_at_once(twelve):
     (["-N2", "-n5", "-x", "n[1-11]"], "several options together exceed what partition main has; no single change makes the job fit"),
     (["--mem=3000"], "Memory specification can not be satisfied"),
 ])
-def test_what_could_never_run_is_refused(twelve, options, why):
+def test_impossible_requests_are_refused(twelve, options, why):
     """CORE-134, CORE-138: all conditions together; --test-only prints the same (CORE-150)."""
     for more in ([], ["--test-only"]):
         done = twelve.run(["sbatch", *more, *options, "--wrap=true"])
@@ -124,7 +124,7 @@ def test_what_could_never_run_is_refused(twelve, options, why):
 
 
 @pytest.mark.parametrize("option, reason", [("-N5", "PartitionNodeLimit"), ("-t61", "PartitionTimeLimit")])
-def test_beyond_the_limits_of_a_partition_it_waits(twelve, option, reason):
+def test_job_beyond_partition_limits_waits(twelve, option, reason):
     """CORE-128: which may be changed."""
     job = submit(twelve, "-pfew", option, "-n5")
     assert (twelve.state(job), twelve.job(job)["Reason"]) == ("PENDING", reason)
@@ -178,7 +178,7 @@ def test_test_only_of_waiting_jobs_prints_the_reason(twelve, command):
     assert twelve.run("squeue -h -o %i").ok().split() == [str(first)]
 
 
-def test_test_only_on_nodes_that_are_not_there(twelve):
+def test_test_only_names_unavailable_nodes(twelve):
     """As things are it could never start: which nodes are missing is said."""
     twelve.run("scontrol update NodeName=n[1-8] State=DRAIN Reason=test").ok()
     for command in (["sbatch", "--test-only", "-pfew", "--wrap=true"], ["srun", "--test-only", "-pfew", "true"]):
@@ -237,7 +237,7 @@ def test_a_large_mixed_cluster_in_four_lines(make_cluster):
     c.run("sbatch -N101 -p some -C 1200MHz -c17 --wrap=true").fails("Requested node configuration is not available")
 
 
-def test_memory_comes_with_processors(twelve):
+def test_memory_per_cpu_is_multiplied_by_the_cpus(twelve):
     """HET-18: one task of two CPUs with 300 MB each has 600 MB."""
     job = submit(twelve, "-n1", "-c2", "--mem-per-cpu=300")
     runs_on(twelve, job)
@@ -257,7 +257,7 @@ def test_number_of_tasks_follows_from_nodes(twelve):
     assert told.split() == ["4", "2(x2)", "0", "4"]
 
 
-def test_what_a_partition_says_of_itself(twelve):
+def test_partition_record_shows_its_settings(twelve):
     """CORE-128."""
     shown = twelve.run("scontrol show partition few").ok()
     for text in ("PartitionName=few", "AllowGroups=ALL", "Default=NO", "MaxNodes=4 MaxTime=01:00:00", "Nodes=n[1-8]",

@@ -16,7 +16,7 @@ mount --bind /dev/$f {dev}/$f || exit 1; done; mkdir {dev}/shm && mount --rbind 
 
 
 @pytest.mark.parametrize("daemon", ["slurmctld", "slurmd"])
-def test_units(daemon, tmp_path):
+def test_systemd_units_are_valid(daemon, tmp_path):
     """CORE-170, 231: systemd accepts them without a message; it restarts killed daemons."""
     text = (UNITS / f"{daemon}.service").read_text()
     unit = tmp_path / f"{daemon}.service"
@@ -30,7 +30,7 @@ def test_units(daemon, tmp_path):
 @pytest.mark.skipif(not ROOT, reason="needs root: a /dev of its own")
 @pytest.mark.parametrize("left_out, added", [
     ("SlurmctldLogFile|SlurmctldDebug", "SlurmctldDebug=info"), ("None", "SlurmctldSyslogDebug=info")])
-def test_syslog(make_cluster, tmp_path, left_out, added):
+def test_daemons_log_to_syslog(make_cluster, tmp_path, left_out, added):
     """CORE-233: without a log file, or with syslog configured, a daemon sends the messages of its level to syslog, each line with its severity."""
     c = make_cluster(nodes=1, start=False)
     c.conf_file.write_text(re.sub(rf"({left_out})=.*\n", "", c.conf_file.read_text()) + added + "\n")

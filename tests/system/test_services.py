@@ -48,7 +48,7 @@ def named(c):
 
 # --- names of users and groups --------------------------------------------------------------------------------------
 
-def test_names_of_users_hang(make_cluster):
+def test_hanging_user_lookup_delays_its_submission_only(make_cluster):
     """C5: a submission waits until its user is looked up; other requests do not wait."""
     c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
     service = prepare(c, NAMES, "slurmctld")
@@ -113,7 +113,7 @@ def test_remembered_names_are_looked_up_again_after_group_update_time(make_clust
     service.off("hang-users")
 
 
-def test_no_names_of_users(make_cluster):
+def test_failing_user_names_are_reported(make_cluster):
     """C5: the name service reports an error: the caller gets it, and nothing else is affected."""
     c = make_cluster(nodes=1, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root,sys"])
     service = prepare(c, NAMES, "slurmctld")
@@ -128,7 +128,7 @@ def test_no_names_of_users(make_cluster):
 
 # --- names of hosts -------------------------------------------------------------------------------------------------
 
-def test_names_of_hosts_hang_in_a_takeover(make_cluster):
+def test_hanging_host_names_do_not_delay_a_takeover(make_cluster):
     """C5: a backup that takes over contacts its nodes while their names cannot be resolved: it serves requests nevertheless."""
     c = make_cluster(nodes=4, start=False, conf="SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout=2")
     service = prepare(c, NAMES, "slurmctld", "backup")
@@ -158,7 +158,7 @@ def test_names_of_hosts_hang_in_a_takeover(make_cluster):
     assert c.state(kept) == "PENDING"
 
 
-def test_name_of_the_controller_hangs(make_cluster):
+def test_hanging_controller_name_delays_the_registration_only(make_cluster):
     """C5: a node daemon that cannot resolve its controller serves commands on its host; it registers later."""
     c = make_cluster(nodes=2, start=False)
     c.conf_file.write_text(c.conf_file.read_text().replace("SlurmctldHost=localhost(127.0.0.1)", "SlurmctldHost=localhost(ctl.test)"))
@@ -216,7 +216,7 @@ def test_address_of_a_node_changes():
 # --- the disk -------------------------------------------------------------------------------------------------------
 
 @pytest.mark.slow
-def test_a_sync_that_takes_long(make_cluster):
+def test_long_sync_delays_no_query(make_cluster):
     """D3: while a sync is under way questions are answered, and nothing is acknowledged; none is lost, whatever happens then."""
     c = make_cluster(nodes=2, start=False)
     disk = prepare(c, SYNC, "slurmctld")
@@ -268,7 +268,7 @@ def submit(c, over, acknowledged, failures):
 
 @figures.figure
 @pytest.mark.slow
-def test_syncs_are_slow(make_cluster):
+def test_slow_syncs_delay_no_query(make_cluster):
     """D3: each sync takes 0.2 to 0.5 s, longer where commands are slow (in the soak ten minutes of 1 to 5 s): submissions wait and none is lost, and
     queries are answered during the syncs."""
     c = make_cluster(nodes=4, start=False)

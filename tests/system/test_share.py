@@ -26,7 +26,7 @@ def clear(c):
 
 
 @pytest.mark.parametrize("select", ["cons_tres", "linear"])
-def test_no_yes_force(make_cluster, select):
+def test_oversubscribe_no_yes_and_force(make_cluster, select):
     """CORE-018: The report's node of two CPUs, with whole nodes as in 2002 and with CPUs.
 
     CORE-130, CORE-131, CORE-132, GANG-09, GANG-24: NO, YES for those that ask, FORCE for all, FORCE:1 for none."""

@@ -23,7 +23,7 @@ def sleeper(cluster):
     cluster.wait(job)
 
 
-def test_job_record(cluster, sleeper):
+def test_job_record_has_every_field(cluster, sleeper):
     text = cluster.run(f"scontrol show job -d {sleeper}").ok()
     fields = cluster.job(sleeper)
     for name in JOB_FIELDS:
@@ -38,7 +38,7 @@ def test_job_record(cluster, sleeper):
     assert "\n" not in cluster.run(f"scontrol show job -o {sleeper}").ok()
 
 
-def test_job_json(cluster, sleeper):
+def test_job_is_shown_as_json(cluster, sleeper):
     jobs = json.loads(cluster.run(f"scontrol show job {sleeper} --json").ok())["jobs"]
     assert jobs[0]["job_id"] == sleeper and jobs[0]["job_state"] == ["RUNNING"] and jobs[0]["name"] == "sleeper"
     assert any(j["job_id"] == sleeper for j in cluster.json("squeue")["jobs"])
@@ -122,7 +122,7 @@ def test_squeue_formats_and_filters(cluster, sleeper):
     assert f"{sleeper}.batch" in cluster.run(f"squeue -h -s -j {sleeper}").ok()
 
 
-def test_times_of_jobs_that_wait(cluster):
+def test_times_of_pending_jobs_are_shown(cluster):
     held = cluster.sbatch("-H", wrap="true")
     later = cluster.sbatch("--begin=now+1hour", "-t", "10", wrap="true")
     fields = cluster.job(held)
@@ -135,21 +135,21 @@ def test_times_of_jobs_that_wait(cluster):
     cluster.run(f"scancel {held} {later}").ok()
 
 
-def test_a_held_job_was_looked_at_when_it_was_submitted(cluster):
+def test_held_job_has_its_submit_time_as_evaluation_time(cluster):
     held = cluster.sbatch("-H", wrap="true")
     fields = cluster.job(held)
     assert fields["LastSchedEval"] == fields["SubmitTime"]
     cluster.run(f"scancel {held}").ok()
 
 
-def test_an_interactive_job_as_text(cluster):
+def test_interactive_job_is_shown_as_text(cluster):
     done = cluster.run(["salloc", "-Q", "-J", "inter", "sh", "-c",
                         "scontrol show job $SLURM_JOB_ID; squeue -h -j $SLURM_JOB_ID -o %B,%e,%o"]).ok()
     assert "StdOut=" not in done and "Command=(null)" in done and "Requeue=1" in done
     assert done.split("\n")[-1] == cluster.run("hostname -s").ok() + ",NONE,(null)"
 
 
-def test_squeue_sorting(cluster):
+def test_squeue_sorts_by_columns(cluster):
     jobs = [cluster.sbatch("-H", "-J", name, wrap="true") for name in ("bb", "aa", "cc")]
     assert cluster.run("squeue -h -t PD -S j -o %j").ok().split() == ["aa", "bb", "cc"]
     assert cluster.run("squeue -h -t PD -S -i -o %i").ok().split() == [str(j) for j in reversed(jobs)]
@@ -157,7 +157,7 @@ def test_squeue_sorting(cluster):
     cluster.run(["scancel", *map(str, jobs)])
 
 
-def test_sinfo(cluster, sleeper):
+def test_sinfo_lists_partitions_and_states(cluster, sleeper):
     """CORE-063."""
     head, *rows = cluster.run("sinfo").ok().split("\n")
     assert head == "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST"
@@ -179,7 +179,7 @@ def test_partition_and_node_records(cluster):
     assert len(cluster.run("scontrol show nodes -o").ok().split("\n")) == 4
 
 
-def test_config(cluster):
+def test_configuration_is_shown(cluster):
     """CORE-197."""
     text = cluster.run("scontrol show config").ok()
     assert text.startswith("Configuration data as of 2") and text.count("Configuration data") == 1
@@ -209,11 +209,11 @@ def test_host_lists_without_controller(cluster):
     assert cluster.run("scontrol show hostlist -", env=env, stdin="n3\nn1 n2\n").ok() == "n[3,1-2]"
 
 
-def test_ping(cluster):
+def test_ping_names_the_controllers(cluster):
     assert cluster.run("scontrol ping").ok() == "Slurmctld(primary) at localhost is UP"
 
 
-def test_changes_live(cluster):
+def test_partition_changes_keep_running_jobs(cluster):
     """CORE-047, 048, 129, 199: changing a partition does not affect running jobs; fields that cannot be changed are refused with a message."""
     cluster.run("scontrol update PartitionName=main MaxTime=2:00:00").ok()
     runs = cluster.sbatch("-t", "1:00:00", "-o", "/dev/null", wrap="sleep 1000")
@@ -232,7 +232,7 @@ def test_changes_live(cluster):
     cluster.run("scontrol update NodeName=n1 RealMemory=5").fails("RealMemory")
 
 
-def test_reconfigure(make_cluster):
+def test_reconfigure_keeps_running_jobs(make_cluster):
     """CORE-127, 196: re-read under running jobs; a broken file changes nothing and is named with its line."""
     c = make_cluster(nodes=2)
     job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
@@ -251,7 +251,7 @@ def test_reconfigure(make_cluster):
     c.run(f"scancel {job}")
 
 
-def test_update_job(cluster):
+def test_pending_job_is_updated(cluster):
     job = cluster.sbatch("-H", "-J", "before", wrap="true")
     cluster.run(f"scontrol update JobId={job} JobName=after TimeLimit=5 Nice=10").ok()
     fields = cluster.job(job)

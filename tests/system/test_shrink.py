@@ -51,7 +51,7 @@ def test_nodes_are_given_back(cluster, change, left):
     assert held(c, job)[0] == left
 
 
-def test_steps_lose_their_tasks_there(cluster):
+def test_tasks_on_released_nodes_end(cluster):
     """The tasks on a node that is given back end; those on other nodes continue, and new steps use the remaining nodes."""
     c = cluster
     job = running(c, "-n3", "--ntasks-per-node=1", wrap=f"{LONG}; echo status $?; "
@@ -65,7 +65,7 @@ def test_steps_lose_their_tasks_there(cluster):
     assert sorted(c.output(job).splitlines()[-2:]) == ["n1", "n2"]
 
 
-def test_it_is_so_after_a_crash(make_cluster):
+def test_released_nodes_stay_released_after_a_crash(make_cluster):
     c = make_cluster(nodes=3)
     job = running(c, "-n3", "--ntasks-per-node=1", wrap=LONG)
     tasks(c, job)
@@ -82,7 +82,7 @@ def test_it_is_so_after_a_crash(make_cluster):
     assert c.state(job) == "RUNNING"
 
 
-def test_queued_again_it_asks_for_what_it_was_submitted_with(cluster):
+def test_requeued_job_has_its_original_request(cluster):
     c = cluster
     job = running(c, "--requeue")
     c.run(f"scontrol update JobId={job} NumNodes=1").ok()
@@ -101,7 +101,7 @@ def test_queued_again_it_asks_for_what_it_was_submitted_with(cluster):
     ("NodeList=n[1-100000]", "Invalid node name specified: NodeList=n[1-100000]: host list: too many names"),
     ("NodeList=n[1-", "NodeList=n[1-: host list: bracket is not closed"), ("NodeList=", "Node count specification invalid: a running job keeps at least one node"),
 ])
-def test_refused(cluster, change, why):
+def test_invalid_shrink_requests_are_refused(cluster, change, why):
     c = cluster
     job = running(c)
     try:
@@ -111,7 +111,7 @@ def test_refused(cluster, change, why):
         c.run(f"scancel {job}").ok()
 
 
-def test_of_jobs_that_do_not_run(cluster, nobody):
+def test_only_running_jobs_release_nodes(cluster, nobody):
     c = cluster
     job = c.sbatch("--hold", "-N1", "-o", "/dev/null", wrap="true")
     c.run(f"scontrol update JobId={job} NodeList=n1").fails("only a running job gives nodes back")

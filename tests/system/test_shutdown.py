@@ -16,7 +16,7 @@ def ended(c, *names):
 
 
 @pytest.mark.parametrize("word", ["slurmctld", "controller"])
-def test_the_controller_alone(make_cluster, word):
+def test_shutdown_of_the_controller_only(make_cluster, word):
     """Node daemons and jobs continue; ends of jobs are reported afterwards."""
     c = make_cluster(nodes=2)
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
@@ -29,7 +29,7 @@ def test_the_controller_alone(make_cluster, word):
     assert c.wait(job)["ExitCode"] == "3:0"
 
 
-def test_abort(make_cluster):
+def test_abort_ends_the_controller_only(make_cluster):
     """Only the controller, by SIGABRT; jobs and node daemons continue. The core file is not tested: its hard limit is 0 here."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
@@ -45,7 +45,7 @@ def test_abort(make_cluster):
     assert c.wait(job)["ExitCode"] == "3:0"
 
 
-def test_all_daemons(make_cluster):
+def test_shutdown_ends_all_daemons(make_cluster):
     """Steps run on without them."""
     c = make_cluster(nodes=2)
     job = c.sbatch("-N2", "-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done; exit 3")
@@ -71,7 +71,7 @@ def test_all_daemons_shortly_after_a_restart(make_cluster):
     ended(c, "slurmctld", "n1", "n2")
 
 
-def test_announced(make_cluster):
+def test_announced_shutdown_warns_and_ends_jobs(make_cluster):
     """CORE-158: jobs are warned, signalled, and killed after KillWait; then all daemons stop. Jobs that may be requeued are."""
     c = make_cluster(nodes=2, conf="KillWait=2")
     told = c.sbatch("-o", "told.out", "--no-requeue", "--signal=B:USR1@60",
@@ -96,7 +96,7 @@ def test_announced(make_cluster):
     assert (c.work / "deaf.out").read_text().splitlines()[-1] == "start"
 
 
-def test_announced_and_killed(make_cluster):
+def test_announced_shutdown_survives_a_killed_controller(make_cluster):
     """The announcement survives the controller, is part of an exported state, happens once, and can be withdrawn for good."""
     c = make_cluster(nodes=1, conf="KillWait=2")
     job = c.sbatch("-o", "/dev/null", "--requeue", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.1; done")
@@ -126,7 +126,7 @@ def test_announced_and_killed(make_cluster):
     assert c.wait(job)["Restarts"] == "1"
 
 
-def test_called_off_and_refused(make_cluster):
+def test_announced_shutdown_can_be_cancelled(make_cluster):
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "running")

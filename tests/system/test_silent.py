@@ -35,7 +35,7 @@ def is_over(c, job, state, pid, inside):
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_cancelled(make_cluster, restarted):
+def test_job_with_a_hanging_step_daemon_is_cancelled(make_cluster, restarted):
     """CORE-152."""
     c = make_cluster(nodes=1, conf=SOON)
     job, pid, inside = begins(c)
@@ -50,7 +50,7 @@ def test_cancelled(make_cluster, restarted):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_in_control_groups(version):
+def test_hanging_step_daemon_in_control_groups_is_killed(version):
     if why := cgroups.lacks(version, *(("freezer",) if version == 1 else ())):
         pytest.skip(why)
     with cgroups.cluster(version, conf=f"ProctrackType=proctrack/cgroup\n{SOON}") as c:
@@ -84,7 +84,7 @@ def test_unkillable_step_daemon_drains_its_node(make_cluster):
         ice.rmdir()
 
 
-def test_requeued(make_cluster):
+def test_job_with_a_hanging_step_daemon_is_requeued(make_cluster):
     c = make_cluster(nodes=1, conf=SOON)
     job, pid, inside = begins(c, "--open-mode=append", extra='[ "$SLURM_RESTART_COUNT" ] && exit 0;')
     c.run(f"scontrol requeue {job}").ok()
@@ -92,7 +92,7 @@ def test_requeued(make_cluster):
 
 
 @pytest.mark.trials(20)
-def test_time_limit(make_cluster):
+def test_hanging_step_daemon_ends_at_the_time_limit(make_cluster):
     """RELIABILITY H6: the step daemon of the job hangs, too."""
     c = make_cluster(nodes=1, conf=SOON)
     job, pid, inside = begins(c)
@@ -100,7 +100,7 @@ def test_time_limit(make_cluster):
     is_over(c, job, "TIMEOUT", pid, inside)
 
 
-def test_one_step_only(make_cluster):
+def test_hanging_step_daemon_ends_its_step_only(make_cluster):
     c = make_cluster(nodes=1, conf=SOON)
     job = c.sbatch("-o", "out", wrap=f"echo written; srun sh -c 'echo $PPID >{c.work}/shepherd; echo $$ >{c.work}/task; exec sleep 300003'; "
                                      f"echo status $?; srun echo the next one")
@@ -113,7 +113,7 @@ def test_one_step_only(make_cluster):
     assert "written\n" in text and "the next one\n" in text and "status 0" not in text
 
 
-def test_the_end_of_a_job(make_cluster):
+def test_hanging_step_daemon_at_the_end_of_a_job_is_killed(make_cluster):
     """Its script has ended; one of its steps hangs."""
     c = make_cluster(nodes=1, conf=SOON)
     job = c.sbatch("-o", "out", wrap=f"srun sh -c 'echo $PPID >{c.work}/shepherd; echo $$ >{c.work}/task; exec sleep 300004' & "
@@ -124,7 +124,7 @@ def test_the_end_of_a_job(make_cluster):
     is_over(c, job, "COMPLETED", pid, [task])
 
 
-def test_one_that_answers_is_left_alone(make_cluster):
+def test_responding_step_daemon_is_not_killed(make_cluster):
     """What is asked again and again until its tasks have ended: KillWait is longer than the patience."""
     c = make_cluster(nodes=1, conf="MessageTimeout=3\nKillWait=5")
     job = c.sbatch("-o", "out", wrap="trap 'echo told; sleep 4; echo done; exit' TERM; touch up; while :; do sleep 0.02; done")

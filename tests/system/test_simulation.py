@@ -21,7 +21,7 @@ def slurmsim(*words, cwd=DAY, env=ENV):
     return subprocess.run(["slurmsim", *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True)
 
 
-def test_guide():
+def test_output_of_the_simulation_guide_is_current():
     done = subprocess.run([TOP / "tools/transcript", TOP / "docs/simulation.md", DAY], env=ENV, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -43,7 +43,7 @@ def test_guide():
     (["day.swf", *["--compare=cluster.conf"] * 8], 2, "--compare is given more than 7 times"),
     (["day.swf", "--conf=cluster.conf", "--gantt=/nowhere/x.svg"], 1, "cannot open directory /nowhere"),
 ])
-def test_bad_input(words, status, said):
+def test_invalid_options_are_refused(words, status, said):
     done = slurmsim(*words)
     assert done.returncode == status and said in done.stderr and "slurmsim: " in done.stderr
 
@@ -54,7 +54,7 @@ def test_configuration_of_the_commands(tmp_path):
     assert done.returncode == 0 and f"example of {DAY}/cluster.conf: 16 nodes" in done.stdout
 
 
-def test_same_bytes(tmp_path):
+def test_repeated_simulations_have_equal_output(tmp_path):
     outputs = []
     for name in ("a", "b"):
         place = tmp_path / name
@@ -85,7 +85,7 @@ def test_schedule_is_a_trace(tmp_path):
     assert again["trace"]["bad_lines"] == 0 and again["trace"]["jobs"] == 400
 
 
-def test_drawn_traces(tmp_path):
+def test_generated_traces_are_reproducible(tmp_path):
     """The output of bench/month is the same each time, and none of it is refused."""
     sys.path.insert(0, str(TOP / "bench"))
     import traces
@@ -98,7 +98,7 @@ def test_drawn_traces(tmp_path):
     assert (figures["trace"]["jobs"], run["all"]["jobs"], run["refused"], figures["trace"]["bad_lines"]) == (300, 300, 0, 0)
 
 
-def test_recording(cluster, tmp_path):
+def test_recorded_requests_are_replayed(cluster, tmp_path):
     """Requests to a real cluster are replayed on a virtual one; the recording does not contain the users' names."""
     job = cluster.sbatch("-N2", "--exclusive", "-t3", "-J", "confidential", wrap="true # secret")
     narrow = cluster.sbatch("-n3", "-t2", "--mem-per-cpu=10", wrap="exit 3")

@@ -30,7 +30,7 @@ def place():
     assert not left, f"left behind: {left}"
 
 
-def test_up_work_down(place):
+def test_sluice_up_starts_and_down_stops_a_cluster(place):
     up = run(["sluice", "up", "--nodes", "3", "--dir", place / "a"])
     assert up.returncode == 0, up.stderr
     work = run(f'eval "$(sluice env --dir {place}/a)" && cd {place} && sinfo -h -o %D && srun -N3 hostname | wc -l && '
@@ -61,7 +61,7 @@ def test_guides_set_up_a_cluster(place, guide):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_directory_has_one_name(place):
+def test_directory_belongs_to_one_cluster(place):
     """However it is spelled: a cluster that runs is not missed, and not started twice."""
     (place / "w").mkdir()
     (place / "link").symlink_to(place)
@@ -129,7 +129,7 @@ def test_down_without_a_controller_says_what_becomes_of_jobs(place):
     assert not alive(pid) and not processes_of(place)
 
 
-def test_bad_arguments_leave_nothing(place):
+def test_invalid_arguments_leave_no_files(place):
     for line in (["sluice", "up", "--nodes", "0"], ["sluice", "up", "--nodes", "x"], ["sluice", "frob"],
                  ["sluice", "up", "--no-such"], ["sluice", "up", "--dir", "/proc/nope"]):
         done = run(line, cwd=place, env={"HOME": str(place)})
@@ -137,7 +137,7 @@ def test_bad_arguments_leave_nothing(place):
     assert not list(place.iterdir())
 
 
-def test_what_is_set_replaces_what_is_written(place):
+def test_set_options_replace_lines_of_the_file(place):
     given = ["killwait=9", "KillWait=8", "DefMemPerNode=64", "MaxJobCount=77", "PartitionName=main Nodes=n1",
              "PartitionName=more Nodes=n[1-2] State=UP", "Waittime = 3"]
     options = [word for line in given for word in ("--set", line)]
@@ -155,7 +155,7 @@ def test_what_is_set_replaces_what_is_written(place):
         assert run(["sluice", "down", "--dir", place / "a"]).returncode == 0
 
 
-def test_up_makes_the_key_of_tokens(place):
+def test_sluice_up_creates_the_jwt_key(place):
     """Created like slurm.key; an existing key is kept."""
     key = place / "a/state/jwt_hs256.key"
     up = run(["sluice", "up", "--dir", place / "a", "--set", "AuthAltTypes=auth/jwt"])
@@ -175,7 +175,7 @@ def test_up_makes_the_key_of_tokens(place):
     assert not (place / "key").exists() and not (place / "b").exists()
 
 
-def test_what_the_file_says_otherwise_is_told(place):
+def test_options_that_contradict_the_file_are_reported(place):
     """Options that only a new slurm.conf could follow, unknown keys, and names that it cannot hold."""
     shape = ["--nodes", "2", "--cpus", "3", "--memory", "200", "--name", "cluster1", "--set", "Foo=1", "--set", "MailProg=/x",
              "--set", "RoutePlugin=route/topology"]
@@ -200,7 +200,7 @@ def test_what_the_file_says_otherwise_is_told(place):
     assert [p.name for p in place.iterdir()] == ["a"]
 
 
-def test_rootless(place, nobody):
+def test_ordinary_user_runs_a_cluster(place, nobody):
     """An ordinary user needs no help of root."""
     script = (f"sluice up --nodes 2 --dir {place}/mine && eval \"$(sluice env --dir {place}/mine)\" && cd {place} && "
               f"srun -N2 id -un && sbatch --wait -o out.txt --wrap 'id -u' && cat out.txt; s=$?; "
@@ -211,7 +211,7 @@ def test_rootless(place, nobody):
     assert done.stdout.splitlines().count("nobody") == 2, done.stdout
 
 
-def test_of_another_user(place, nobody):
+def test_cluster_of_another_user_is_left_alone(place, nobody):
     """A user who cannot see the daemons gets a message, and cannot prevent their owner from starting and stopping them."""
     assert run(["sluice", "up", "--dir", place / "a"]).returncode == 0
     for verb in ("down", "status"):
@@ -231,11 +231,11 @@ def test_of_another_user(place, nobody):
     assert run(["sluice", "up", "--dir", place / "a"]).returncode == run(["sluice", "down", "--dir", place / "a"]).returncode == 0
 
 
-def test_version():
+def test_version_is_printed():
     assert run(["sluice", "version"]).stdout.startswith("sluice ")
 
 
-def test_install_runs_from_where_it_lies(place):
+def test_moved_installation_runs(place):
     shutil.copytree(PREFIX, place / "moved", symlinks=True)
     env = {"PATH": f"{place}/moved/bin:{place}/moved/sbin:/usr/bin:/bin"}
     assert run(["sluice", "up", "--nodes", "1", "--dir", place / "c"], env=env).returncode == 0

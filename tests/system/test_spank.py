@@ -211,7 +211,7 @@ def test_every_callback_of_a_step(site):
     assert not site.said("allocator", "init")
 
 
-def test_sbatch_hands_its_options_on(site):
+def test_sbatch_passes_options_to_steps(site):
     """To the script, to steps within it, from #SBATCH lines; the command line wins; one call a command."""
     c = site.c
     script = "#!/bin/sh\n#SBATCH --probe-level=1\n#SBATCH --probe-may=script\n#SBATCH -o out.%j\nenv | grep -c _SLURM_SPANK_OPTION_\n" \
@@ -231,7 +231,7 @@ def test_sbatch_hands_its_options_on(site):
     assert site.said("job_script", "job_epilog")[0]["may"] == "0:script"
 
 
-def test_salloc(site):
+def test_salloc_passes_options_to_steps(site):
     c = site.c
     out = c.run(["salloc", "-N1", "--probe-level=4", "srun", "printenv", "FROM_PLUGIN"], user=USER)
     assert out.ok() == "r0"
@@ -269,7 +269,7 @@ def test_a_node_of_several_components_is_one_node(site):
     assert {s["nodes"] for s in site.said("local", "local_user_init")} == {"2"}
 
 
-def test_each_part_of_a_set_of_its_own_has_its_options(site):
+def test_each_part_of_an_srun_set_has_its_options(site):
     """HET-114: srun without an allocation, whose tasks have the variables of their part; salloc; a refused value names its component."""
     c = site.c
     out = c.run(["srun", "-l", "--probe-may=a", "sh", "-c", "env | grep -c OPTION_", ":", "--probe-flag", "--probe-may=b", "sh", "-c",
@@ -355,7 +355,7 @@ def test_a_required_plugin_that_fails_on_the_node_stops_the_tasks(site, callback
     assert f"optional plugin probe ({site.so}): {callback}() failed with rc=42" in done.stderr
 
 
-def test_failures_after_the_tasks_are_said(site):
+def test_failures_after_the_tasks_are_reported(site):
     """Failures of task_exit and exit can stop nothing and are logged."""
     site.probe("fail=task_exit")
     done = site.c.run(["srun", "true"], user=USER)
@@ -377,7 +377,7 @@ def test_a_plugin_that_ignores_the_ends_of_children(site):
     assert site.c.run(["srun", "-n2", "sh", "-c", "exit 3"], user=USER).returncode == 3
 
 
-def test_descriptors_of_a_plugin_stay_outside_of_tasks(site):
+def test_descriptors_of_a_plugin_are_not_inherited_by_tasks(site):
     """A plugin may keep a file open without O_CLOEXEC; programs get only the three streams."""
     source = site.c.dir / "open.c"
     source.write_text("#include <slurm/spank.h>\n#include <fcntl.h>\nSPANK_PLUGIN(open, 1)\n"
@@ -433,7 +433,7 @@ def test_script_callbacks_are_waited_for_by_the_next_daemon(make_cluster):
     assert len(s.said("job_script", "job_prolog")) == 2 and len(s.said("job_script", "job_epilog")) == 1  # how a prolog went is not known
 
 
-def test_prepended_words(site):
+def test_prepended_environment_is_applied(site):
     site.probe("prepend")
     c = site.c
     assert c.run(["srun", "printenv", "PREPENDED"], user=USER).ok() == "yes"
@@ -453,7 +453,7 @@ def test_prepended_words(site):
     (["include plugstack.conf"], "includes are nested more than 8 deep"),
     (["include pipe"], "/pipe is not a regular file"),
 ))
-def test_bad_configuration(site, lines, text):
+def test_invalid_configuration_is_reported(site, lines, text):
     """Said with the file and the line, by commands and by the node."""
     c = site.c
     if not (c.dir / "pipe").exists():
@@ -463,7 +463,7 @@ def test_bad_configuration(site, lines, text):
     c.run(["sbatch", "--wrap=true"]).fails(text)
 
 
-def test_no_plugin(site):
+def test_files_that_are_no_plugins_are_named(site):
     """A file that is not a plugin is named; an optional plugin that is missing or invalid affects no job."""
     c = site.c
     junk = c.dir / "junk.so"
@@ -498,7 +498,7 @@ def test_included_files_in_order(site):
     shutil.rmtree(parts)
 
 
-def test_examples(site):
+def test_example_plugins_work(site):
     """The plugins of examples/ work as described."""
     c = site.c
     build(c.dir, EXAMPLES / "spank_renice.c", "renice.so")
@@ -526,7 +526,7 @@ def test_root_loads_nothing_that_others_can_change(site):
                "all is well again")
 
 
-def test_without_plugins_the_plain_shepherd_runs(site):
+def test_plain_step_daemon_runs_without_plugins(site):
     """And with them the other one."""
     c = site.c
     show = ["srun", "sh", "-c", "tr -d '\\0' </proc/$PPID/comm"]

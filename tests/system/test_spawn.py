@@ -37,7 +37,7 @@ def where(line):
     return re.sub(r" in [^:]*:", ":", line)
 
 
-def test_children_over_nodes(cluster):
+def test_children_are_spawned_on_several_nodes(cluster):
     """Two parents and four children, these on free CPUs; the parent's values exist before the children read them."""
     out = lines(inside(cluster, ["--exact", "-N2", "-n2"], PROGRAM, "spawn", "4"))
     assert [re.sub(r", on n\d in [^:]*", "", line) for line in out] == [
@@ -45,7 +45,7 @@ def test_children_over_nodes(cluster):
     assert len({re.search(r" on (n\d)", line).group(1) for line in out[:4]}) > 1
 
 
-def test_several_commands(cluster):
+def test_several_commands_are_spawned(cluster):
     """Each with its operands, whatever is in them, and its number (MPI_APPNUM)."""
     out = lines(inside(cluster, ["--exact", "-w", "n1", "-n1"], PROGRAM, "two", job=("-w", "n1", "-n4")))
     assert [where(line) for line in out] == [
@@ -53,20 +53,20 @@ def test_several_commands(cluster):
         f"child 2 of 3, command 1, on n1: {PORT} <it's; $HOME> <>", "parent: 0"]
 
 
-def test_one_after_the_other(cluster):
+def test_steps_are_spawned_one_after_the_other(cluster):
     """The CPUs of one that has ended are the next one's: all three would not have room."""
     out = lines(inside(cluster, ["--exact", "-n1"], PROGRAM, "again", "3", job=("-N1", "-n2")))
     assert [where(line) for line in out] == [f"child 0 of 1, command 0, on n1: {PORT}"] * 3
 
 
-def test_a_job_of_its_own(cluster):
+def test_children_outside_an_allocation_share_the_job(cluster):
     """Outside an allocation the job is the parent's, and the children share its CPUs if requested."""
     out = lines(cluster.run(["srun", "--overlap", "-n1", PROGRAM, "spawn", "1"]))
     assert [where(line) for line in out] == [f"child 0 of 1, command 0, on n1: {PORT}", "parent 0"]
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end")
 
 
-def test_info_keys(cluster):
+def test_info_keys_of_spawn_are_applied(cluster):
     out = lines(inside(cluster, ["--exact", "-N1", "-n1"], PROGRAM, "info", "host", "n3"))
     assert [line.split(" in ")[0] for line in out[:2]] == [f"child {i} of 2, command 0, on n3" for i in range(2)]
     out = lines(inside(cluster, ["--exact", "-n1"], PROGRAM, "info", "wdir", "/usr"))
@@ -79,7 +79,7 @@ def test_info_keys(cluster):
         assert lines(done) == ["parent: -1"] and text in done.stderr, done.stderr
 
 
-def test_the_steps_are_seen(cluster):
+def test_spawned_steps_are_listed(cluster):
     """Another step of the same job, while it runs."""
     with cluster.popen(["salloc", "-Q", "-n4", "srun", "--exact", "-n1", PROGRAM, "leave"], cwd=cluster.work) as p:
         assert p.stdout.readline() == "parent leaves\n"
@@ -109,17 +109,17 @@ def test_children_outlive_their_parent(cluster):
     eventually(lambda: not cluster.run("squeue -h").ok(), "the job's end")
 
 
-def test_names_between_the_two(cluster):
+def test_parent_and_child_exchange_names(cluster):
     """Each finds the names that the other publishes, and cannot withdraw them, although both are task 0."""
     assert lines(inside(cluster, ["--exact", "-n1"], PROGRAM, "names")) == ["parent found here"]
 
 
-def test_grandchildren(cluster):
+def test_child_spawns_a_grandchild(cluster):
     out = lines(inside(cluster, ["--exact", "-n1"], PROGRAM, "deep"))
     assert [line.split(", on ")[0] for line in out] == ["child 0 of 1, command 0"]
 
 
-def test_no_room(cluster):
+def test_spawn_without_free_cpus_returns_an_error(cluster):
     """The program gets an error, and srun names the holders of the CPUs: no process waits forever."""
     done = inside(cluster, ["--exact", "-n1", "-c4"], PROGRAM, "much", "1", job=("-N1", "-n4"))
     assert lines(done) == ["parent: -1"]
@@ -130,7 +130,7 @@ def test_no_room(cluster):
     assert lines(inside(cluster, ["--exact", "-n1"], PROGRAM, "endless")) == ["parent: -1"]
 
 
-def test_programs_that_are_none(cluster):
+def test_missing_programs_return_an_error(cluster):
     """Missing, not an MPI program, crashed at its start: the spawn fails, and its program continues."""
     done = inside(cluster, ["--exact", "-n1"], PROGRAM, "other", "/nonexistent/program")
     assert lines(done) == ["parent: -1"]
@@ -141,11 +141,11 @@ def test_programs_that_are_none(cluster):
         assert "has ended before MPI_Init" in done.stderr
 
 
-def test_status(cluster):
+def test_exit_status_of_a_child_is_returned(cluster):
     assert inside(cluster, ["--exact", "-n1"], PROGRAM, "code").returncode == 3
 
 
-def test_whoever_fails_takes_the_others_along(cluster):
+def test_failing_step_ends_the_other_one(cluster):
     """A child that aborts or is killed, a parent that is killed: processes that wait for it do not wait forever."""
     done = inside(cluster, ["--exact", "-n1"], PROGRAM, "child-abort")
     assert "MPI_Abort with code 9" in done.fails("has spawned a step that ends") and done.returncode != 0
@@ -164,7 +164,7 @@ def waiting(cluster):
 
 
 @pytest.mark.parametrize("signals", ([signal.SIGTERM], [signal.SIGINT, signal.SIGINT], [signal.SIGKILL]))
-def test_signals(cluster, signals):
+def test_signal_to_srun_ends_both_steps(cluster, signals):
     """What ends the parent's srun ends both steps."""
     with waiting(cluster) as (p, _):
         for number in signals:
@@ -184,7 +184,7 @@ def test_scancel_ends_both(cluster):
     assert p.returncode != 0
 
 
-def test_a_node_is_lost(cluster):
+def test_lost_node_ends_the_spawned_step(cluster):
     """The child's shepherd is killed, as if its node were: the parent does not wait for ever."""
     with waiting(cluster) as (p, shepherd):
         os.kill(shepherd, signal.SIGKILL)
@@ -193,7 +193,7 @@ def test_a_node_is_lost(cluster):
     eventually(lambda: not cluster.run("squeue -h").ok(), "nothing is left")
 
 
-def test_what_srun_does_not_take_stays_with_the_program(cluster):
+def test_output_of_a_stopped_srun_is_not_buffered(cluster):
     """Of a stopped srun: the shepherd, which is root's, does not pile it up."""
     file = cluster.work / "taken"
     with cluster.popen(["srun", "-n1", PROGRAM, "press", file]) as p:
@@ -206,38 +206,38 @@ def test_what_srun_does_not_take_stays_with_the_program(cluster):
     assert taken < 32 << 20
 
 
-def test_a_bad_exit(cluster):
+def test_kill_on_bad_exit_applies_to_children(cluster):
     """With -K a child's ends the parent, too; the status is the highest of all."""
     assert inside(cluster, ["--exact", "-n1", "-K"], PROGRAM, "child-code").returncode != 0
 
 
-def test_output_to_a_file(cluster):
+def test_output_of_children_goes_to_the_file(cluster):
     """Both steps write to it, and neither over the other."""
     cluster.run(["srun", "--overlap", "-o", "both.txt", "-n1", PROGRAM, "spawn", "1"]).ok()
     out = sorted((cluster.work / "both.txt").read_text().splitlines())
     assert [line.split(", on ")[0] for line in out] == ["child 0 of 1, command 0", "parent 0"]
 
 
-def test_pmi2(cluster, pmi2):
+def test_pmi2_program_spawns_children(cluster, pmi2):
     """The same with the other protocol: preput pairs, the children's numbers, and the identity of their parent."""
     out = lines(inside(cluster, ["--exact", "-n1", "--mpi=pmi2"], pmi2, "parent"))
     job = re.fullmatch(r"parent: 0 kvs_(\d+)_1", out[-1]).group(1)
     assert out[:-1] == [f"child {i} of 3, command {i // 2}, of kvs_{job}_0: <x;y> <{'ab'[i // 2]}>" for i in range(3)]
 
 
-def test_pmi2_refuses_what_it_cannot_do(cluster, pmi2):
+def test_pmi2_refuses_invalid_spawns(cluster, pmi2):
     assert cluster.run(["srun", "-n1", pmi2, "spawn"]).ok() == "14 command 1 has no number of processes"
     done = cluster.run(["srun", "-n1", pmi2, "crowd"])
     assert re.match(r"14 Unable to create step for job \d+: ", done.ok())
 
 
 @pytest.mark.skipif(not ROOT, reason="only root runs without an allocation")
-def test_none_without_a_job(cluster):
+def test_spawn_without_a_job_is_refused(cluster):
     done = cluster.run(["srun", "--no-allocate", "-w", "n1", "-n1", PROGRAM, "much", "1"])
     assert lines(done) == ["parent: -1"] and "Unable to spawn: a step of no job has no further ones" in done.stderr
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
-def test_as_an_ordinary_user(cluster, nobody):
+def test_ordinary_user_spawns_children(cluster, nobody):
     out = lines(cluster.run([*nobody, "srun", "--overlap", "-n1", "python3", "-c", (HERE / "pmi1.py").read_text().replace("__file__", "'/bin/true'"), "other", "/bin/true"]))
     assert out == ["parent: -1"]

@@ -76,7 +76,7 @@ def split():
 
 
 @pytest.mark.slow
-def test_controllers_that_lose_each_other(split):
+def test_disconnected_controllers_never_both_lead(split):
     """The one that reaches the store leads; the other one answers nothing, and once they are joined follows. Nothing is twice."""
     c, pick = split, random.Random(SEED)
     sides = {host: Side(c, host) for host in (CONTROLLER, BACKUP)}
@@ -113,7 +113,7 @@ def test_controllers_that_lose_each_other(split):
 
 
 @pytest.mark.slow
-def test_controllers_that_lose_each_other_and_keep_the_store(split):
+def test_disconnected_controllers_with_the_store_never_both_lead(split):
     """K3: the backup takes the lead once, and the old leader leaves it there as long as the store shows that the new leader works."""
     c, sides = split, {}
 

@@ -17,7 +17,7 @@ def lines(text):
     return sorted(text.split("\n"))
 
 
-def test_output_comes_back(cluster):
+def test_srun_prints_output_and_errors(cluster):
     """CORE-103."""
     done = cluster.run(["srun", "sh", "-c", "echo out; echo err >&2"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
@@ -124,7 +124,7 @@ def test_a_range_of_nodes_without_a_number_of_tasks_has_a_task_on_each_node(clus
     assert lines(cluster.run([*job, "srun", "-N2-3", "-n2", *show]).ok()) == ["2 1(x2)"] * 2
 
 
-def test_a_range_of_nodes_leaves_out_those_that_another_step_fills(cluster):
+def test_node_range_leaves_out_nodes_of_another_exact_step(cluster):
     script = "srun -w n1 -n4 --mem=0 sleep 1000 & until squeue -hs -o %i | grep -q '\\.0$'; do :; done; " \
              "srun -N2-4 --overlap --mem=0 sh -c 'echo $SLURM_NTASKS'; srun -N2-4 --exact --mem=0 sh -c 'echo $SLURM_NTASKS'; kill %1"
     job = cluster.sbatch("-N4", "--exclusive", wrap=script)
@@ -141,7 +141,7 @@ def test_srun_keeps_its_variables_and_sbatch_takes_the_values(cluster):
     assert cluster.output(job) == "5 6\n"
 
 
-def test_a_program_is_looked_for_first(cluster):
+def test_test_exec_searches_the_program_first(cluster):
     """SLURM_TEST_EXEC."""
     said = cluster.run("srun no-such-program", env={"SLURM_TEST_EXEC": "1"}).fails("no such program here, or it may not be executed")
     assert "nothing was launched" in said
@@ -164,13 +164,13 @@ def test_the_start_of_a_pending_job_is_estimated(cluster):
     cluster.cancel_all()
 
 
-def test_the_time_for_messages(cluster):
+def test_msg_timeout_replaces_message_timeout(cluster):
     """--msg-timeout replaces MessageTimeout: srun gives up an unresponsive controller after this time."""
     assert cluster.run("srun --msg-timeout=30 echo x").ok() == "x"
     cluster.run("srun --msg-timeout=0 true").fails('Invalid numeric value "0" for --msg-timeout.')
 
 
-def test_cyclic_distribution(cluster):
+def test_cyclic_distribution_orders_tasks(cluster):
     """CORE-161, 208."""
     out = cluster.run(["srun", "-N2", "-n4", "-m", "cyclic", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]).ok()
     assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n1"]  # the order of the tasks changes, not how many a node has
@@ -188,7 +188,7 @@ def test_nodes_of_an_arbitrary_distribution_are_repeated_by_a_count(cluster):
     (4, [[0, 1, 2, 3, 16, 17, 18, 19], [4, 5, 6, 7, 20], [8, 9, 10, 11], [12, 13, 14, 15]]),
     (2, [[0, 1, 8, 9, 16, 17], [2, 3, 10, 11, 18, 19], [4, 5, 12, 13, 20], [6, 7, 14, 15]]),
     (100, [list(range(18)), [18], [19], [20]])])
-def test_planes(cluster, size, expected):
+def test_plane_distribution_follows_the_guide(cluster, size, expected):
     """The layouts of the guide to plane distribution: 21 tasks on four nodes."""
     line = ["srun", "-O", "-n21", "sh", "-c", "echo $SLURMD_NODENAME $SLURM_PROCID $SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE"]
     for more, env in ((["-N4", "-m", f"plane={size}"], {}), (["-N4", "-m", "plane"], {"SLURM_DIST_PLANESIZE": str(size)})):
@@ -198,14 +198,14 @@ def test_planes(cluster, size, expected):
         assert got == expected
 
 
-def test_a_plane_of_the_job(cluster):
+def test_plane_of_the_job_applies_to_steps(cluster):
     """What the job was given its steps take from its environment."""
     script = "srun -O -n12 sh -c 'echo $SLURMD_NODENAME $SLURM_PROCID' | sort -k2n | cut -d' ' -f1 | uniq -c | tr -s ' \n' ' '"
     out = cluster.run(["salloc", "-Q", "-N2", "-n2", "-m", "plane=3", "sh", "-c", f"echo $SLURM_DISTRIBUTION; {script}"]).ok()
     assert out.split() == "plane 3 n1 3 n2 3 n1 3 n2".split()
 
 
-def test_packed_distribution(cluster, make_cluster):
+def test_packed_distribution_fills_nodes(cluster, make_cluster):
     """CR_Pack_Nodes, and the last word of --distribution."""
     where = ["sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_JOB_NUM_NODES $SLURM_TASKS_PER_NODE"]
     packed, even = ["0 n1 2 3,1", "1 n1 2 3,1", "2 n1 2 3,1", "3 n2 2 3,1"], [f"{i} n{1 + i // 2} 2 2(x2)" for i in range(4)]
@@ -220,7 +220,7 @@ def test_packed_distribution(cluster, make_cluster):
     assert set(other.run(["srun", "-N2", "-n4", "printenv", "SLURM_JOB_CPUS_PER_NODE"]).ok().split()) == {"3,1"}
 
 
-def test_the_words_of_2002(cluster):
+def test_options_of_2002_are_accepted(cluster):
     """CORE-206, 207, 211: the long options of the report's table, in one request and where they refuse."""
     show = 'echo $SLURMD_NODENAME $SLURM_JOB_NUM_NODES $SLURM_CPUS_PER_TASK $PWD $(squeue -h -j $SLURM_JOB_ID -o "%P %l %m")'
     words = ["--nprocs=2", "--cpus-per-task=2", "--nodes=2", "--partition=main", "--timelimit=5", "--cddir=/tmp", "--immediate", "--label",
@@ -235,7 +235,7 @@ def test_the_words_of_2002(cluster):
         assert text in cluster.run(["srun", "--nodes=1", word, "true"]).stderr
 
 
-def test_a_manager_for_each_request(cluster):
+def test_each_step_has_its_own_step_daemon(cluster):
     """CORE-216: on each node one process looks after the tasks of one request, and is the parent of each."""
     show = 'echo $SLURMD_NODENAME $SLURM_STEP_ID $PPID $(tr "\\0" " " </proc/$PPID/cmdline)'
     line = f"srun -n4 -N2 sh -c '{show}'; srun -n4 -N2 sh -c '{show}'; echo $SLURM_JOB_ID"
@@ -248,7 +248,7 @@ def test_a_manager_for_each_request(cluster):
     assert {(step, title.strip()) for _, step, _, title in seen} == {(step, f"slurmstepd: [{job}.{step}]") for step in "01"}
 
 
-def test_label(cluster):
+def test_label_prefixes_lines_with_ranks(cluster):
     out = cluster.run("srun -n3 -l echo x").ok()
     assert lines(out) == ["0: x", "1: x", "2: x"]
 
@@ -262,7 +262,7 @@ def test_exit_status_is_the_highest(cluster):
     assert re.fullmatch(r"(srun: error: n1: tasks? [0-3,-]+: Exited with exit code 1\n){1,4}", said)
 
 
-def test_environment_says_what_was_asked(cluster):
+def test_environment_contains_the_request(cluster):
     show = ["sh", "-c", "echo $SLURM_DISTRIBUTION,$SLURM_LABELIO,$SLURM_OVERCOMMIT,$SLURM_NTASKS_PER_NODE,$HOSTNAME"]
     home = {"HOSTNAME": "login.example"}
     asked = ["-N1", "-n1", "-m", "cyclic", "-l", "-O", "--ntasks-per-node=1"]
@@ -277,7 +277,7 @@ def test_environment_says_what_was_asked(cluster):
     assert host == node and cluster_name == name
 
 
-def test_tasks_are_told_the_distribution_that_nobody_asked_for(cluster):
+def test_tasks_know_the_default_distribution(cluster):
     """block if a node has several tasks, otherwise cyclic; an srun of the tasks does not take it for a request."""
     told = ["sh", "-c", "echo $SLURM_DISTRIBUTION $SLURM_DIST_PLANESIZE"]
     for options, word in ((["-N2", "-n2"], "cyclic"), (["-N2", "-n3"], "block"), (["-N1", "-n2", ":", "-N1", "-n1"], None)):
@@ -291,7 +291,7 @@ def test_tasks_are_told_the_distribution_that_nobody_asked_for(cluster):
     assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
 
 
-def test_verbose_lines(cluster):
+def test_verbose_srun_prints_launches_and_ends(cluster):
     """What tools read of srun -v: nodes and CPU counts, a line per node launched, starts and ends."""
     said = cluster.run("srun -v -N2 -n3 -w n1,n2 -J x true").stderr
     assert re.search(r"^srun: jobid \d+: nodes\(2\):`n\[1-2\]', cpu counts: 2\(x1\),1\(x1\)$", said, re.M), said
@@ -316,7 +316,7 @@ def test_program_not_found(cluster):
     assert done.returncode == 2 and "/no/such/program: No such file or directory" in done.stderr
 
 
-def test_standard_input(cluster):
+def test_standard_input_reaches_the_chosen_tasks(cluster):
     """CORE-038, 068: to all, to one, from a file, none."""
     assert cluster.run("srun -n3 cat", stdin="x\n").ok() == "x\nx\nx"
     assert cluster.run("srun -n3 --input=0 cat", stdin="x\n").ok() == "x"
@@ -375,7 +375,7 @@ def test_a_stopped_srun_does_not_hold_nodes(cluster):
     eventually(lambda: out.stat().st_size == 1000000, "all output")
 
 
-def test_the_shepherd_stays_small(cluster):
+def test_step_daemon_uses_little_memory(cluster):
     """What srun does not take waits in the pipes: 4 MB are enough for a shepherd, whatever its tasks write."""
     script = "seq 150000; seq 150000 >&2; echo >written.$SLURM_PROCID; read x; seq 150000"
     p = cluster.popen(["srun", "-N1", "-n8", "-O", "sh", "-c", f"echo >begun.$SLURM_PROCID; {script}"], stdin=subprocess.PIPE,
@@ -396,7 +396,7 @@ def test_the_shepherd_stays_small(cluster):
         assert sorted(map(int, lines)) == sorted(list(range(1, 150001)) * 8 * times)
 
 
-def test_a_late_reader_gets_everything(cluster):
+def test_late_reader_gets_all_output(cluster):
     """CORE-036: the job ends before its output is read."""
     p = cluster.popen(["srun", "-J", "early", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"])
     eventually(lambda: "COMPLETED" in cluster.run("squeue -h -n early -t all -o %T").stdout, "the job's end")
@@ -424,7 +424,7 @@ def test_descendants_end_with_the_step(cluster):
         eventually(lambda: not pathlib.Path(f"/proc/{pid}").exists(), f"end of process {pid}")
 
 
-def test_waits_for_resources_and_says_so(cluster):
+def test_srun_reports_that_it_waits_for_resources(cluster):
     """CORE-105."""
     blocker = cluster.sbatch("-N4", "--exclusive", "-o", "/dev/null", wrap="sleep 100")
     eventually(lambda: cluster.state(blocker) == "RUNNING", "the blocker runs")
@@ -471,7 +471,7 @@ env -u SLURM_JOB_ID -u SLURM_JOBID srun -n1 sh -c 'echo new $SLURM_JOB_ID'
     assert re.fullmatch(r"new \d+", text[8]) and text[8] != f"new {job}"
 
 
-def test_steps_do_not_share_cpus_unless_told(cluster):
+def test_steps_share_cpus_only_with_overlap(cluster):
     """CORE-160."""
     job = cluster.sbatch("-n1", "-o", "busy.txt", script="""#!/bin/sh
 srun -n1 sleep 100 &
@@ -587,12 +587,12 @@ def test_allocation_with_a_shell(cluster):
     assert "srun: warning: option --label has no effect with --allocate\n" in done.stderr
 
 
-def test_several_at_once(cluster):
+def test_several_sruns_run_at_once(cluster):
     runs = [cluster.popen(["srun", "-n1", "echo", str(i)]) for i in range(8)]
     assert [p.communicate(timeout=60)[0] for p in runs] == [f"{i}\n" for i in range(8)]
 
 
-def test_versions(cluster):
+def test_commands_print_their_version(cluster):
     """CORE-212, COMPATIBILITY: one line."""
     for tool in ("srun", "sbatch", "salloc", "squeue", "sinfo", "scancel", "scontrol", "slurmctld", "slurmd"):
         assert cluster.run([tool, "-V"]).ok() == "slurm 26.05.0"
@@ -638,7 +638,7 @@ def test_an_allocation_is_described(cluster):
     assert "salloc: Node list n[1-2], CPUs per node 2,1, time limit 00:05:00, partition main\n" in said.stderr, said.stderr
 
 
-def test_each_set_of_tasks_has_its_srun(cluster):
+def test_each_step_has_its_srun_process(cluster):
     """CORE-064."""
     commands = {cluster.popen(["srun", "-n2", "-J", name, "sh", "-c", "echo up; exec sleep 1000"], stdout=-1): name for name in "abc"}
     for command in commands:
@@ -665,7 +665,7 @@ def test_programs_of_tasks_in_a_long_file(cluster):
     ("nosuchprog", "No such file or directory", 2), ("/no/such", "No such file or directory", 2), ("./plain", "Permission denied", 13),
     ("plain", "Permission denied", 13), ("/etc", "Permission denied", 13), ("export", "No such file or directory", 2),
     ("''", "No such file or directory", 2)])
-def test_a_program_of_several_that_is_not_there(cluster, name, text, status):
+def test_missing_program_of_multi_prog_is_named(cluster, name, text, status):
     """--multi-prog: the words and the exit code of a plain program that slurmstepd cannot start."""
     (cluster.work / "plain").write_text("#!/bin/sh\n")
     (cluster.work / "kinds").write_text(f"0 {name} a\n1 sh -c 'echo $1 $PATH' sh %t\n")
@@ -678,7 +678,7 @@ def test_a_program_of_several_that_is_not_there(cluster, name, text, status):
 
 
 @pytest.mark.parametrize("end", ["reads", "SIGTERM"])
-def test_a_full_standard_error_holds_nothing_up(cluster, end):
+def test_full_standard_error_does_not_delay_tasks(cluster, end):
     """The messages of srun are not read: input, output and signals still pass; the end of srun waits for a reader or a signal."""
     reader, writer = os.pipe()
     step = cluster.popen(["srun", "-n2", "sh", "-c", "trap 'echo usr1' USR1; echo up; read x; echo got $x; "

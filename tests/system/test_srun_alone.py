@@ -44,7 +44,7 @@ def environment_of(c, what):
 @pytest.mark.parametrize("what, stays", [("nothing", True), ("user of passwd", True), ("host without socket", True),
                                          ("preloaded library", False), ("name of a host", False),
                                          ("plugin", False), ("filter", False)])
-def test_srun_becomes_the_dynamic_one_only_when_it_must(cluster, what, stays):
+def test_static_srun_changes_to_dynamic_only_if_needed(cluster, what, stays):
     """Whichever it is, the step runs, and the process is called srun."""
     task = cluster.popen(["srun", "-n1", "sh", "-c", "echo $0 here; read x", "a b"], env=environment_of(cluster, what), stdin=subprocess.PIPE)
     assert task.stdout.readline() == "a b here\n", task.communicate("\n")

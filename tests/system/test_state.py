@@ -94,7 +94,7 @@ def test_older_state_is_read(stopped):
     assert field(4, 8) in state.get(META, 0)
 
 
-def test_what_a_newer_version_added_is_kept(stopped):
+def test_fields_of_a_newer_version_are_kept(stopped):
     c, state = stopped, State(stopped)
     records = [(META, 0), (JOB, 1), (NODE, "n2")]
     for kind, key in records:

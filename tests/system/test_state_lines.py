@@ -70,7 +70,7 @@ def test_exported_and_imported_state_is_identical(filled):
     same_after(c)
 
 
-def test_from_files_to_a_server_and_back(server, filled):
+def test_state_moves_from_files_to_a_server_and_back(server, filled):
     c, one, two, three = filled, *(filled.dir / name for name in ("one", "two", "three"))
     c.run(f"sluice state export {one}").ok()
     text = c.conf_file.read_text()
@@ -93,7 +93,7 @@ def test_from_files_to_a_server_and_back(server, filled):
     same_after(c)
 
 
-def test_what_is_refused(filled):
+def test_invalid_state_texts_are_refused(filled):
     c, one = filled, filled.dir / "one"
     c.run(f"sluice state export {one}").ok()
     c.run(f"sluice state export {one}").fails("File exists", "not overwritten")
@@ -133,7 +133,7 @@ def test_what_is_refused(filled):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs two users")
-def test_it_is_for_its_owner(filled):
+def test_state_commands_are_for_slurmuser_only(filled):
     c = filled
     c.run("sluice state export", user="nobody").fails("for SlurmUser (root) and root only")
     c.run("sluice state import /dev/null", user="nobody").fails("for SlurmUser (root) and root only")

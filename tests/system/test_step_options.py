@@ -9,7 +9,7 @@ from harness import Cluster, eventually, fields_of
 ORPHAN = "(setsid sh -c 'while [ ! -e {0}/go ]; do sleep 0.05; done; touch {0}/orphan; echo late' &) ; echo task"
 
 
-def test_a_step_waits_for_its_last_process(make_cluster):
+def test_step_waits_for_children_if_requested(make_cluster):
     c = make_cluster(nodes=1)
     srun = c.popen(["srun", "-n1", "--wait-for-children", "sh", "-c", ORPHAN.format(c.work)])
     assert srun.stdout.readline() == "task\n"
@@ -20,7 +20,7 @@ def test_a_step_waits_for_its_last_process(make_cluster):
     assert (c.work / "orphan").exists()
 
 
-def test_else_it_is_ended_with_the_tasks(make_cluster):
+def test_step_ends_with_its_tasks_by_default(make_cluster):
     c = make_cluster(nodes=1)
     assert c.run(["srun", "-n1", "sh", "-c", ORPHAN.format(c.work)]).ok() == "task"
     c.settle()
@@ -39,7 +39,7 @@ def test_a_step_that_waits_for_others_is_cancelled(make_cluster):
     assert not (c.work / "orphan").exists()
 
 
-def test_a_step_has_the_whole_of_its_nodes(make_cluster):
+def test_exclusive_step_gets_whole_nodes(make_cluster):
     """And begins when no other step has a part of them."""
     c = make_cluster(nodes=2)
     show = ["srun", "-n1", "-N1", "--whole", "sh", "-c", "echo $SLURM_CPUS_ON_NODE"]
@@ -80,7 +80,7 @@ def test_network_option_is_kept_and_shown(make_cluster):
     c.run(["srun", "-n1", f"--network={'x' * 1025}", "true"]).fails("Invalid --network specification")
 
 
-def test_what_the_nodes_tell_of_a_step(make_cluster):
+def test_slurmd_debug_prints_messages_of_nodes(make_cluster):
     """HET-10, P46: --slurmd-debug, also as SLURMD_DEBUG; without it only errors."""
     c = make_cluster(nodes=1)
     told = c.run("srun -n2 --slurmd-debug=verbose true")
@@ -97,7 +97,7 @@ def test_what_the_nodes_tell_of_a_step(make_cluster):
     c.run("srun --slurmd-debug=loud true").fails("Invalid --slurmd-debug specification: loud: it is quiet, fatal, error, info, verbose")
 
 
-def test_signals_are_told(make_cluster):
+def test_signals_are_reported(make_cluster):
     c = make_cluster(nodes=1)
     trap = "trap 'exit 0' USR1; echo up; while :; do sleep 0.05; done"
     srun = c.popen(["srun", "--slurmd-debug=info", "bash", "-c", trap])
@@ -145,7 +145,7 @@ def threaded():
     ("-n4", "srun -O -n6", 6, 4),
     ("-n4 --threads-per-core=1", "srun -n2", 2, 8),
 ])
-def test_cpus_of_a_step(threaded, job, step, tasks, cpus):
+def test_step_gets_the_requested_cpus(threaded, job, step, tasks, cpus):
     """All of its job's on its nodes unless it is exact, which --exclusive is with a number of tasks; -c without -n fills them. Variables and records tell the same."""
     line = [*step.split(), "sh", "-c", "echo $SLURM_CPUS_ON_NODE; test $SLURM_PROCID != 0 || "
             "scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID | grep -o 'CPUs=[0-9]* Tasks=[0-9]*\\|TRES=cpu=[0-9]*'"]
@@ -156,7 +156,7 @@ def test_cpus_of_a_step(threaded, job, step, tasks, cpus):
 @pytest.mark.parametrize("first, second, starts", [
     ("-n1", "-n1", False), ("-n1", "-n1 --exact", False), ("-n1 --exact", "-n1", False), ("-n1 --exact", "-n1 --exact", True),
     ("-n1", "-n1 --overlap", True), ("-n1 --overlap", "-n1", True), ("-n1", "-n6 -O", True)])
-def test_steps_beside_each_other(threaded, first, second, starts):
+def test_concurrent_steps_have_different_cpus(threaded, first, second, starts):
     line = f"srun {first} sh -c 'echo on; exec sleep 1000' | (read on; srun -I {second} echo second; scancel $SLURM_JOB_ID.0)"
     done = threaded.run(["salloc", "-Q", "-n4", "sh", "-c", line])
     assert ("second" in done.stdout) == starts, done

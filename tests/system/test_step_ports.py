@@ -28,7 +28,7 @@ def step_of(c, job):
     return fields_of(c.run(f"scontrol show step -o {job}.0").ok())
 
 
-def test_how_many_ports_a_step_gets(make_cluster):
+def test_number_of_ports_follows_the_tasks(make_cluster):
     """One for each task of the node with most, or as many as it says."""
     c = make_cluster(nodes=2, conf="MpiParams=ports=12000-12003")
     assert c.run(["srun", "-N2", "-n3", "--resv-ports", *SAY]).ok().split() == ["12000-12001"] * 3
@@ -42,7 +42,7 @@ def test_how_many_ports_a_step_gets(make_cluster):
         assert c.run(["srun", "-n1", *none, *SAY]).ok() == ""
 
 
-def test_what_cannot_be_had(make_cluster):
+def test_impossible_port_requests_are_refused(make_cluster):
     c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12003")
     c.run("srun -n1 --resv-ports=5 true").fails("--resv-ports=5 asks for more ports than MpiParams=ports=12000-12003 has, which is 4")
     c.run("srun -n1 --resv-ports=many true").fails("Invalid numeric value \"many\" for --resv-ports.")
@@ -53,13 +53,13 @@ def test_what_cannot_be_had(make_cluster):
 
 
 @pytest.mark.parametrize("value", ["ports=", "ports=12000", "ports=12003-12000", "ports=0-10", "ports=1-65536", "ports=a-b"])
-def test_a_range_that_is_none(make_cluster, value):
+def test_invalid_port_ranges_are_refused(make_cluster, value):
     c = make_cluster(nodes=1, start=False)
     c.conf_file.write_text(f"MpiParams={value}\n" + c.conf_file.read_text())
     c.run("scontrol check").fails(f"MpiParams={value}: expected ports=LOW-HIGH")
 
 
-def test_ports_are_one_steps_on_its_nodes(make_cluster):
+def test_ports_belong_to_one_step_on_its_nodes(make_cluster):
     """No two steps of any jobs share ports on a node; other nodes use the same numbers. A step without enough ports waits, with a message; a
     controller that was killed meanwhile still knows the owners of ports."""
     c = make_cluster(nodes=2, conf="MpiParams=ports=12000-12003\nInactiveLimit=0")
@@ -89,7 +89,7 @@ def test_ports_are_one_steps_on_its_nodes(make_cluster):
     assert c.run(["srun", "-n1", "-w", "n1", "--resv-ports=4", *SAY]).ok() == "12000-12003"
 
 
-def test_steps_of_a_job_wait_for_ports(make_cluster):
+def test_steps_wait_for_free_ports(make_cluster):
     c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12003")
     line = ("srun --overlap -n1 --resv-ports=3 sh -c 'mkdir {0}/only || echo both; echo $SLURM_STEP_RESV_PORTS; sleep 0.3; "
             "rmdir {0}/only'").format(c.work)
@@ -98,7 +98,7 @@ def test_steps_of_a_job_wait_for_ports(make_cluster):
     assert [l for l in c.output(job).splitlines() if "srun:" not in l] == ["12000-12002", "12000-12002", "done"]
 
 
-def test_a_wait_that_is_given_up(make_cluster):
+def test_abandoned_wait_for_ports_ends_its_job(make_cluster):
     """The job that was created for the step ends with its srun."""
     c = make_cluster(nodes=1, conf="MpiParams=ports=12000-12000")
     first, _ = hold(c, "first", "-n1", "--resv-ports=1")

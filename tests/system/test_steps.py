@@ -18,7 +18,7 @@ def share():
         c.destroy()
 
 
-def test_a_step_asks_for_no_more_than_its_job_has(make_cluster):
+def test_step_beyond_its_job_is_refused(make_cluster):
     c = make_cluster(nodes=1)
     job = c.sbatch("-n3", "--mem-per-cpu=100", wrap="srun -n1 --mem=301 true; echo $?; srun -n1 --mem-per-cpu=400 true; echo $?; "
                    "srun -n1 --mem=300 true; echo $?; srun -n3 true; echo $?")
@@ -54,14 +54,14 @@ def test_steps_that_state_their_memory_wait_for_it(make_cluster):
     ("-n1", "300M"), ("-n2", "300M"), ("-n1 --exact", "100M"), ("-n1 -c1", "100M"), ("-n2 --exact", "200M"), ("-n1 --mem-per-cpu=50", "150M"),
     ("-n1 --mem-per-cpu=150", "300M"), ("-n1 --mem-per-cpu=50 --exact", "50M"), ("-n1 --mem=70", "70M"), ("-n1 --overlap", "300M"),
 ])
-def test_memory_of_a_step(share, options, mem):
+def test_step_memory_is_limited(share, options, mem):
     """A step with all CPUs of its job has the memory of all of them; an exact one that of its own."""
     line = f"srun {options} sh -c 'test $SLURM_PROCID != 0 || scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID -o'"
     out = share.run(["salloc", "-Q", "-n3", "--mem-per-cpu=100", "sh", "-c", line]).ok()
     assert f",mem={mem}," in out
 
 
-def test_an_attempt_that_is_over_makes_no_steps(make_cluster):
+def test_ended_attempt_creates_no_steps(make_cluster):
     """Its srun, on a node that was cut off, says which attempt it is of."""
     c = make_cluster(nodes=1)
     job = c.sbatch("--requeue", "-n1", wrap="srun sh -c 'echo $SLUICE_ATTEMPT'; sleep 1000")
@@ -77,7 +77,7 @@ def test_an_attempt_that_is_over_makes_no_steps(make_cluster):
     c.wait(job)
 
 
-def test_task_gets_what_srun_sends(make_cluster):
+def test_task_gets_all_settings_of_srun(make_cluster):
     """CORE-180: a task has ids, environment, directory, numbers, limits, mask, job and command line as srun gave them."""
     c = make_cluster(nodes=1)
     there = c.work / "a place"
@@ -96,7 +96,7 @@ def test_task_gets_what_srun_sends(make_cluster):
                          "a name|with blank|*", "\t".join([str(uid)] * 4), "\t".join([str(gid)] * 4)]
 
 
-def test_what_a_node_serves(make_cluster):
+def test_node_daemon_reports_state_and_usage(make_cluster):
     """CORE-171: the state of its system, the usage of jobs, the start, state and end of jobs."""
     c = make_cluster(nodes=1)
     shown = c.node("n1")
@@ -121,7 +121,7 @@ def test_what_a_node_serves(make_cluster):
     ("-n1 --exact --mem=0 --gres=tape:2", "-n1 --exact --mem=0 --gres=tape:1",
      "n1: generic resources are held by StepId={job}.0; --overlap shares them"),
 ])
-def test_why_a_step_waits(make_cluster, holds, wants, why):
+def test_reason_of_a_waiting_step_is_named(make_cluster, holds, wants, why):
     """CORE-022: the holders of the resources, and the remedy; Slurm's words come first."""
     c = make_cluster(nodes=1, conf="GresTypes=tape", node_conf="Gres=tape:2")
     job = c.sbatch("-n4", "--mem=400", "--gres=tape:2", wrap="sleep 1000")

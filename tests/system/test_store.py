@@ -3,7 +3,7 @@
 from harness import DEADLINE, eventually
 
 
-def test_state_is_on_the_server(server, make_cluster):
+def test_state_is_stored_on_the_server(server, make_cluster):
     """P1: a killed and restarted controller has all acknowledged changes; the password is not visible."""
     c = make_cluster(nodes=2, conf=f"StateSaveStore={server.url}")
     held = [c.sbatch("-H", "-o", "/dev/null", "-J", f"kept{i}", wrap="true") for i in range(5)]
@@ -20,7 +20,7 @@ def test_state_is_on_the_server(server, make_cluster):
     assert "do-not-show" not in c.tail("slurmctld", 10000)
 
 
-def test_server_that_is_away(server, make_cluster):
+def test_unavailable_server_is_awaited(server, make_cluster):
     """P5: nothing is acknowledged while the server is unreachable, and everything continues when it is back."""
     c = make_cluster(nodes=1, conf=f"StateSaveStore={server.url}")
     before = c.sbatch("-H", "-o", "/dev/null", wrap="true")

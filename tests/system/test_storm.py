@@ -169,7 +169,7 @@ def make_hosts():
 @pytest.mark.slow
 @pytest.mark.allocator  # libraries that daemons load first
 @pytest.mark.skipif(not ROOT, reason="needs network namespaces")
-def test_faults_of_all_kinds_at_a_time(make_hosts, pick):
+def test_simultaneous_faults_lose_nothing(make_hosts, pick):
     """J2: each acknowledged job has run once in each attempt, or was cancelled; after the storm all recovers by itself."""
     c = make_hosts(nodes=3, conf="SlurmdTimeout=300\nMaxJobCount=200000\nMinJobAge=36000\nMessageTimeout=10")
     (c.work / "ledger").touch()

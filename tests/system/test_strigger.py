@@ -119,7 +119,7 @@ def test_events_that_cannot_occur_cause_a_warning(cluster):
         strigger(c, f"--clear --id={row[0]}").ok()
 
 
-def test_nodes(cluster):
+def test_node_triggers_run_their_program(cluster):
     c = cluster
     down, up = program(c, "down"), program(c, "up")
     strigger(c, f"--set --down --program={down}").ok()
@@ -158,7 +158,7 @@ def test_nodes(cluster):
     gone(c)
 
 
-def test_jobs(cluster):
+def test_job_triggers_run_their_program(cluster):
     c = cluster
     fini, time, soon = program(c, "fini"), program(c, "time"), program(c, "soon")
     job = c.sbatch("-o", "/dev/null", "-t", "10", wrap="sleep 1000")
@@ -212,7 +212,7 @@ def test_a_killed_controller_loses_no_trigger(make_cluster):
     assert told(c, "down") == ["n1"] and told(c, "fini") == [str(job)]
 
 
-def test_a_backup_goes_on_with_them(make_cluster):
+def test_backup_runs_the_triggers(make_cluster):
     p = Pair(make_cluster, nodes=1)
     c = p.c
     for option in ("primary_slurmctld_failure", "backup_slurmctld_assumed_control", "primary_slurmctld_resumed_control",
@@ -238,7 +238,7 @@ def test_a_backup_goes_on_with_them(make_cluster):
 
 
 @as_root
-def test_users(make_cluster):
+def test_users_set_triggers_for_own_jobs(make_cluster):
     c = make_cluster(nodes=1)
     fini = program(c, "fini", "id -G >>" + str(c.work / "groups") + "; env >" + str(c.work / "env"))
     ours = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
@@ -277,7 +277,7 @@ def test_users(make_cluster):
 
 
 @as_root
-def test_one_that_is_not_root_runs_them_as_itself(make_cluster):
+def test_unprivileged_controller_runs_triggers_as_itself(make_cluster):
     p = Pair(make_cluster, nodes=1, user="daemon")
     c = p.c
     strigger(c, "--set --down -p /bin/true").fails("triggers are for SlurmUser alone")

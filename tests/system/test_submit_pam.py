@@ -30,7 +30,7 @@ def site(make_cluster):
     return c
 
 
-def test_a_list_of_users(site):
+def test_listed_users_may_submit(site):
     """CORE-078."""
     c = site
     users = c.dir / "users"
@@ -67,7 +67,7 @@ def test_pam_refuses_a_submission(site, lines, why):
     c.run("srun true").ok()
 
 
-def test_words_of_a_module_and_one_that_hangs(site):
+def test_module_messages_are_shown_and_hanging_modules_ended(site):
     """The user gets the messages of modules; a module that takes too long fails only its own request."""
     c = site
     gate = c.dir / "gate"

@@ -96,7 +96,7 @@ def test_cores_are_for_others_and_memory_is_not(make_cluster):
     assert c.node("n1")["CPUAlloc"] == "4"
 
 
-def test_what_cannot_be_suspended(cluster):
+def test_invalid_suspends_are_refused(cluster):
     running, held = Counter(cluster, "-w", "n1"), cluster.sbatch("-H", wrap="true")
     done = cluster.sbatch("-o", "/dev/null", wrap="true")
     cluster.wait(done)
@@ -117,7 +117,7 @@ def test_what_cannot_be_suspended(cluster):
         f"Job is not running for job {running.job}\n")
 
 
-def test_users_may_not(cluster, nobody):
+def test_users_cannot_suspend_jobs(cluster, nobody):
     c = Counter(cluster, "-w", "n1")
     for verb in "suspend", "resume":
         cluster.run([*nobody, "scontrol", verb, c.job]).fails(
@@ -125,7 +125,7 @@ def test_users_may_not(cluster, nobody):
     assert cluster.state(c.job) == "RUNNING"
 
 
-def test_the_limit_stands_still(cluster):
+def test_suspended_time_does_not_count_for_the_limit(cluster):
     c = suspended(cluster, "-w", "n1", "-t5")
     cluster.run(f"scontrol update JobId={c.job} TimeLimit=0:01").ok()
     other = cluster.sbatch("-w", "n2", "-o", "/dev/null", "-t1", wrap="sleep 300")
@@ -148,14 +148,14 @@ def test_cancelled_while_suspended(cluster):
     assert "terminated" in cluster.output(c.job)
 
 
-def test_stubborn_when_suspended(cluster):
+def test_stubborn_suspended_job_is_killed(cluster):
     wrap = "trap '' TERM TSTP; i=0; while :; do i=$((i+1)); echo $i > {}; sleep 0.05; done"
     c = suspended(cluster, "-w", "n1", wrap=wrap)
     cluster.run(f"scancel {c.job}").ok()
     assert cluster.wait(c.job)["JobState"] == "CANCELLED"
 
 
-def test_tstp_comes_first(cluster):
+def test_sigtstp_precedes_sigstop(cluster):
     """GANG-61."""
     wrap = "trap 'echo will stop' TSTP; i=0; while :; do i=$((i+1)); echo $i > {}; sleep 0.05; done"
     c = suspended(cluster, "-w", "n1", wrap=wrap)
@@ -163,7 +163,7 @@ def test_tstp_comes_first(cluster):
     cluster.run(f"scancel {c.job}").ok()
 
 
-def test_steps_of_all_nodes_stand_and_new_ones_wait(cluster):
+def test_steps_on_all_nodes_stop_and_new_ones_wait(cluster):
     """GANG-46."""
     work, gate = cluster.work, cluster.work / "gate"
     inner = f"i=0; while :; do i=$((i+1)); echo $i > {work}/step-$SLURMD_NODENAME; sleep 0.05; done"

@@ -60,7 +60,7 @@ def injected(pid, calls, how):
 
 
 @pytest.mark.parametrize("call", RIGHTS)
-def test_rights_that_cannot_be_dropped(cluster, call):
+def test_failure_to_drop_rights_prevents_the_start(cluster, call):
     """G8: a task that cannot become its user does not run; none runs as root, or with a group of root's."""
     pid = cluster.daemons["n1"].pid
     with injected(pid, call, "error=EPERM"):
@@ -83,7 +83,7 @@ def test_rights_that_cannot_be_dropped(cluster, call):
     assert cluster.wait(after)["JobState"] == "COMPLETED"
 
 
-def test_calls_of_the_controller_fail(make_cluster):
+def test_failing_system_calls_of_the_controller_are_survived(make_cluster):
     """D2: any call may fail at any time: the controller continues or ends, and acknowledged changes survive."""
     c, pick, acknowledged = make_cluster(nodes=1), random.Random(SEED), {}
     for round_ in range(amount(8, 150)):

@@ -183,7 +183,7 @@ def finish(pair, load):
     check_ledger(c, acknowledged)
 
 
-def test_standby(make_pair):
+def test_standby_answers_and_leaves_the_lead(make_pair):
     """CORE-044, 163: both answer, one leads; the backup's own files."""
     p = make_pair(nodes=1, conf="MetricsType=metrics/openmetrics\n")
     c = p.c
@@ -212,7 +212,7 @@ def test_standby(make_pair):
         assert c.daemons.pop(name).wait(DEADLINE) == 0
 
 
-def test_which_one(make_cluster):
+def test_as_option_selects_the_controller(make_cluster):
     c = make_cluster(nodes=1, conf="SlurmctldHost=backup(127.0.0.2)", start=False)
     slurmctld = str(PREFIX / "sbin/slurmctld")
     c.run([slurmctld, "--check", "--as", "backup"]).ok()
@@ -245,7 +245,7 @@ def test_signals_during_a_restart_are_kept(make_pair):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root")
-def test_slurm_user(make_pair):
+def test_controller_restarts_as_slurmuser(make_pair):
     """A controller that gives back the lead restarts as SlurmUser, who cannot do all that root did at the first start."""
     p = make_pair(nodes=1, user="daemon")
     c = p.c
@@ -270,7 +270,7 @@ def test_slurm_user(make_pair):
 
 @figures.figure
 @pytest.mark.trials(25)
-def test_primary_killed(store, make_pair, pick):
+def test_backup_leads_after_a_killed_primary(store, make_pair, pick):
     """CORE-006, 164, 165, 168, K1: submissions and an srun go on."""
     p = make_pair(nodes=2, conf=store)
     c = p.c
@@ -306,7 +306,7 @@ def test_primary_killed(store, make_pair, pick):
     assert after > max(load.acknowledged) and c.wait(after)["JobState"] == "COMPLETED"
 
 
-def test_jobs_end_while_nobody_leads(make_pair):
+def test_ends_of_jobs_without_a_leader_are_recorded(make_pair):
     """CORE-165: the ends of jobs while no controller leads are recorded."""
     p = make_pair(nodes=2)
     c = p.c
@@ -377,7 +377,7 @@ def test_switches_under_load(store, make_pair):
 
 
 @pytest.mark.slow
-def test_both_down(make_pair):
+def test_jobs_survive_both_controllers_down(make_pair):
     """CORE-168."""
     p = make_pair(nodes=1, conf="MessageTimeout=4", timeout=60)  # nobody takes over by himself
     c = p.c
@@ -428,7 +428,7 @@ def test_primary_hangs_with_the_lock(make_pair):
 
 @pytest.mark.trials(20)
 @pytest.mark.slow
-def test_primary_hangs_and_comes_back(server, make_pair, pick):
+def test_returning_hung_primary_has_lost_the_lead(server, make_pair, pick):
     """CORE-169, K2: it has lost the lead, and neither writes nor answers before it has noticed."""
     p = make_pair(nodes=2, conf=f"StateSaveStore={server.url}")
     c = p.c
@@ -529,7 +529,7 @@ def test_hanging_primary_obeys_an_order_to_stop(server, make_pair):
 
 
 @pytest.mark.slow
-def test_primary_hangs_and_nobody_asks(server, make_pair):
+def test_hanging_primary_notices_a_takeover_without_requests(server, make_pair):
     """It notices all the same; and an order does not wait for one that hangs."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
     c = p.c
@@ -544,7 +544,7 @@ def test_primary_hangs_and_nobody_asks(server, make_pair):
 
 
 @pytest.mark.slow
-def test_primary_hangs_and_is_asked(server, make_pair):
+def test_hanging_primary_notices_a_takeover_at_a_query(server, make_pair):
     """Only with a query, without a change that would have to be stored."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", timeout=300)
     c = p.c
@@ -565,7 +565,7 @@ def test_primary_hangs_and_is_asked(server, make_pair):
 
 
 @pytest.mark.slow
-def test_server_is_away(server, make_pair):
+def test_unavailable_store_server_stops_replies_and_takeovers(server, make_pair):
     """No controller can know which one leads: no reply is better than an old one, and no controller takes over."""
     p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}\nMessageTimeout=3")
     c = p.c
@@ -582,7 +582,7 @@ def test_server_is_away(server, make_pair):
 
 
 @pytest.mark.slow
-def test_state_that_is_not_shared(make_pair):
+def test_unshared_state_directory_is_detected(make_pair):
     """A backup with a directory of its own would begin with nothing: it does not."""
     p = make_pair(nodes=1)
     c = p.c
@@ -632,7 +632,7 @@ def test_reconfigure_reaches_the_backup(make_pair):
 
 
 @pytest.mark.parametrize("way", ["local socket", "TCP"])
-def test_changes_while_a_controller_begins_anew(make_pair, way):
+def test_changes_during_a_controller_restart_are_kept(make_pair, way):
     """CORE-232: a change that arrives while the backup ends goes to the leader. Each reconfiguration restarts the backup, and the commands contact
     it first."""
     p = make_pair(nodes=1)

@@ -36,12 +36,12 @@ def test_relative_paths_begin_beside_slurm_conf(cluster, tmp_path):
         assert f"{key}={tmp_path}/{path}: no such file" in done.stdout + done.stderr
 
 
-def test_no_key_is_without_effect(cluster):
+def test_task_hook_keys_have_effect(cluster):
     done = cluster.run(f"slurmctld --check -f {cluster.conf_file}")
     assert "TaskProlog" not in done.stdout + done.stderr and "TaskEpilog" not in done.stdout + done.stderr
 
 
-def test_a_prolog_that_fails_keeps_its_task_from_running(cluster):
+def test_failing_task_prolog_prevents_its_task(cluster):
     done = cluster.run(["srun", "-n2", "sh", "-c", "echo ran"], env={"FAIL": "yes"})
     assert done.returncode == 1 and "ran" not in done.stdout
     assert done.stderr.count("exited with status 1: the task is not started") == 2
@@ -50,7 +50,7 @@ def test_a_prolog_that_fails_keeps_its_task_from_running(cluster):
     assert "--task-prolog /no/such cannot be run: No such file or directory" in done.stderr
 
 
-def test_variables_and_output(cluster):
+def test_task_prolog_sets_variables_and_prints(cluster):
     done = cluster.run(["srun", "-N2", "--ntasks-per-node=2", "-l", "sh", "-c", "echo $PLACE ${SECRET-none} $MORE"],
                        env={"SECRET": "x", "MORE": "y"}).ok().split("\n")
     places = ["n1/0", "n1/1", "n2/2", "n2/3"]
@@ -59,7 +59,7 @@ def test_variables_and_output(cluster):
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
-def test_programs_of_the_user(cluster, by_variable):
+def test_programs_of_the_user_run_as_hooks(cluster, by_variable):
     first = program(cluster, "first", "echo export PLACE=again:$PLACE")
     last = program(cluster, "last", "echo last $PLACE $SLURM_PROCID")
     line, env = ["srun", "-n1", "-w", "n2"], {}
@@ -71,7 +71,7 @@ def test_programs_of_the_user(cluster, by_variable):
     assert cluster.run([*line, "sh", "-c", "echo $PLACE"], env=env).ok() == "prolog of 0\nagain:n2/0\nlast 0"
 
 
-def test_epilogs_of_a_job_and_its_steps(cluster):
+def test_task_epilogs_run_for_script_and_steps(cluster):
     (cluster.work / "epilogs").unlink(missing_ok=True)
     job = cluster.sbatch("-n2", wrap="echo $PLACE; srun true; srun -n1 false")
     cluster.wait(job)

@@ -22,7 +22,7 @@ def harmless(what, *texts):
         assert not found, f"{what}: {text[max(0, found.start() - 40):found.end() + 20]!r}"
 
 
-def test_text_of_users(make_cluster):
+def test_hostile_texts_of_users_are_escaped(make_cluster):
     c = make_cluster(nodes=1, cpus=2, conf="SlurmctldDebug=debug\nSlurmdDebug=debug\nPriorityType=priority/multifactor\n")
     log_options = ["-o", "/dev/null", "--comment", NASTY, "--wckey", NASTY, "--extra", NASTY, "-A", NASTY]
     code, out, err = raw(c, "sbatch", "-J", NASTY, *log_options, "--wrap", "exec sleep 1000")

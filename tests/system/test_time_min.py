@@ -26,7 +26,7 @@ def minutes(text):
     return int(h) * 60 + int(m) + int(s) / 60
 
 
-def test_it_gets_what_there_is(full):
+def test_job_gets_the_available_time(full):
     """CORE-055."""
     c = full
     job = submit(c, "-t60", "--time-min=2")
@@ -52,7 +52,7 @@ def test_job_gets_at_least_time_min(full):
     c.run(f"scancel {job}").ok()
 
 
-def test_it_is_not_shortened_for_nothing(full):
+def test_job_is_not_shortened_without_need(full):
     c = full
     job = submit(c, "-t1", "--time-min=0:30")
     eventually(lambda: c.state(job) == "RUNNING", "it is over before")
@@ -61,5 +61,5 @@ def test_it_is_not_shortened_for_nothing(full):
 
 
 @pytest.mark.parametrize("options", [["-t1", "--time-min=2"], ["--time-min=x"]])
-def test_what_can_not_be(full, options):
+def test_invalid_time_minimums_are_refused(full, options):
     full.run(["sbatch", *options, "--wrap=true"]).fails("time")

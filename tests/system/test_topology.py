@@ -85,7 +85,7 @@ def nodes(c, *options):
     return c.run(["salloc", "-Q", *options, "sh", "-c", "scontrol show hostnames"]).ok().split()
 
 
-def test_few_leaves(tree):
+def test_job_uses_few_leaf_switches(tree):
     assert nodes(tree, "-N1") == ["n6"]
     assert nodes(tree, "-N2") == ["n1", "n2"]
     assert nodes(tree, "-N3") == ["n3", "n4", "n5"]
@@ -94,7 +94,7 @@ def test_few_leaves(tree):
     assert nodes(tree, "-n3", "--spread-job") == ["n1", "n2", "n3"]
 
 
-def test_show_topology(tree):
+def test_topology_is_shown(tree):
     lines = ["SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]", "SwitchName=s1 Level=0 LinkSpeed=900 Nodes=n[3-5]",
              "SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n6",
              "SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-6] Switches=s[0-2]"]
@@ -110,12 +110,12 @@ def test_show_topology(tree):
     tree.run("scontrol show topology nowhere").fails("contains no switch or node named nowhere")
 
 
-def test_environment(tree):
+def test_environment_names_the_switches(tree):
     show = ["sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]
     assert tree.run(["srun", "-w", "n4", *show]).ok() == "top.s1.n4 switch.switch.node"
 
 
-def test_waiting_for_switches(tree):
+def test_job_waits_for_fewer_switches(tree):
     c = tree
     holder = c.sbatch("--exclusive", "-w", "n4", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(holder) == "RUNNING", "n4 is taken")
@@ -152,7 +152,7 @@ def test_topoconf_is_a_topology_yaml(file, text, plugin):
         c.destroy()
 
 
-def test_blocks():
+def test_block_topology_chooses_nodes():
     c = start("topology.yaml", YAML, "topology/block")
     try:
         assert c.run("scontrol show topology").ok().split("\n") == [
@@ -175,7 +175,7 @@ def test_blocks():
         c.destroy()
 
 
-def test_blocks_alone():
+def test_exclusive_topo_job_has_its_blocks_alone():
     """X-31: --exclusive=topo and Exclusive=TOPO: no other job starts in the blocks of such a job, and the job does not start where others run."""
     main = "PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED"
     c = start("topology.yaml", YAML, "topology/block", partitions=[main, "PartitionName=alone Nodes=ALL ExclusiveTopo=YES"])
@@ -238,7 +238,7 @@ def test_blocks_alone():
         c.destroy()
 
 
-def test_rings():
+def test_ring_topology_chooses_nodes():
     """X-31: nodes that follow one another in a ring, also over its end; segments may be in several rings."""
     c = start("topology.conf", RINGS, "topology/ring")
     try:
@@ -368,7 +368,7 @@ def test_placements_are_waited_for(cubes):
     eventually(lambda: set(c.run("sinfo -h -o %t").ok().split()) == {"idle"}, "idle nodes")
 
 
-def test_why_tells_that_free_nodes_are_no_placement():
+def test_why_reports_free_nodes_without_a_placement():
     c = Cluster(nodes=4, start=False)
     try:
         (c.dir / "topology.yaml").write_text(TORUSES[:TORUSES.index("      - name: pod2")].replace("{x: 2, y: 1, z: 1}", "{x: 1, y: 1, z: 1}\n          - dims: {x: 2, y: 1, z: 1}"))
@@ -423,7 +423,7 @@ def test_nodes_move_between_cells(make_cluster):
     assert nodes(c, "-N2", "-w", "n1,n3") == ["n1", "n3"]
 
 
-def test_flat_and_least_loaded():
+def test_flat_topology_and_least_loaded_nodes():
     c = Cluster(nodes=3, conf="TopologyPlugin=topology/none\n",
                 partitions=["PartitionName=main Nodes=ALL Default=YES LLN=YES MaxTime=UNLIMITED"])
     try:
@@ -443,7 +443,7 @@ def test_flat_and_least_loaded():
     ("BlockName=a Nodes=n1\n", "topology.conf:1", "takes lines of SwitchName="),
     ("TorusName=a Dims=1x1x2 Nodes=n[1-2]\n", "topology.conf:1", "takes lines of SwitchName="),
 ])
-def test_bad_files(tmp_path, text, place, why):
+def test_invalid_topology_files_are_refused(tmp_path, text, place, why):
     c = Cluster(nodes=2, conf="TopologyPlugin=topology/tree\n", start=False)
     try:
         (c.dir / "topology.conf").write_text(text)
@@ -604,7 +604,7 @@ def test_host_lists_have_functions(make_cluster):
     assert c.run("scontrol show node ring{r1}").stdout == "Node ring{r1} not found\n"
 
 
-def test_reconfigure_tells_nodes_their_places():
+def test_reconfigured_topology_reaches_the_nodes():
     """X-31: SLURM_TOPOLOGY_ADDR follows topology.conf."""
     c = start("topology.conf", TREE, "topology/tree")
     try:

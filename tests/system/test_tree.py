@@ -72,7 +72,7 @@ def forgotten(c):
     return {n for n in c.names if re.search(r"is no longer wanted|error: launch of ", (c.dir / f"slurmd-{n}.log").read_text())}
 
 
-def test_a_dead_node_is_named_alone(wide):
+def test_dead_node_is_named(wide):
     """CORE-227, CORE-229: the first node below srun is dead: the launch fails only for it, and no task has begun elsewhere."""
     c = wide
     job = c.sbatch(f"-N{NODES}", "--no-kill", "-o", "/dev/null", wrap="sleep 1000")
@@ -87,7 +87,7 @@ def test_a_dead_node_is_named_alone(wide):
 
 
 @pytest.mark.parametrize("stopped", ["n1", "n8"])
-def test_a_silent_inner_node_costs_itself(wide, stopped):
+def test_hanging_inner_node_fails_alone(wide, stopped):
     """CORE-229: a node daemon hangs after it received a launch: the nodes below it get the launch by another way; when it continues, all begin,
     once."""
     c = wide
@@ -118,7 +118,7 @@ def gated(make_cluster):
     return c
 
 
-def test_a_node_dies_while_others_wait_below_it(gated):
+def test_node_dying_above_others_is_bypassed(gated):
     """CORE-228, CORE-229: killed while a prolog runs below it: the repeated request finds the existing launch, and nothing runs twice."""
     c = gated
     step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
@@ -149,7 +149,7 @@ def test_no_task_begins_when_one_node_refuses(gated):
     eventually(lambda: forgotten(c) >= set(c.names) - {"n3"}, lambda: forgotten(c))
 
 
-def test_interrupted_before_it_is_decided(gated):
+def test_interrupt_before_the_decision_starts_no_task(gated):
     """CORE-227: srun ends while nodes wait for its decision: they discard the step."""
     c = gated
     step = c.popen(["srun", "-vv", f"-N{NODES}", *note(c)])
@@ -163,7 +163,7 @@ def test_interrupted_before_it_is_decided(gated):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become an ordinary user")
-def test_a_users_launch(wide):
+def test_launch_of_an_ordinary_user_uses_the_tree(wide):
     """Each node runs the launch for the calling user, and the output reaches srun."""
     out = wide.run(["srun", f"-N{NODES}", "sh", "-c", "id -un"], user="nobody").ok()
     assert out.split() == ["nobody"] * NODES

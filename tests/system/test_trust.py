@@ -47,7 +47,7 @@ def test_directory_of_another_user_is_not_used(make_cluster):
 
 
 @pytest.mark.parametrize("which", ("slurm.conf", "more.conf", "."))
-def test_configuration(make_cluster, which):
+def test_untrusted_configuration_is_refused(make_cluster, which):
     """The file itself, one that it includes, and the directory of both."""
     c = make_cluster(nodes=1, start=False)
     (c.dir / "more.conf").write_text("MinJobAge=100\n")
@@ -67,7 +67,7 @@ def test_configuration(make_cluster, which):
     assert c.run("srun hostname").returncode == 0
 
 
-def test_reconfigure(make_cluster):
+def test_untrusted_configuration_is_refused_at_reconfigure(make_cluster):
     """A running daemon keeps its files."""
     c = make_cluster(nodes=1)
     c.conf_file.chmod(0o666)
@@ -78,7 +78,7 @@ def test_reconfigure(make_cluster):
     c.run("scontrol reconfigure").ok()
 
 
-def test_programs(make_cluster):
+def test_untrusted_programs_are_refused(make_cluster):
     c = make_cluster(nodes=1, start=False)
     program = c.dir / "program"
     program.write_text("#!/bin/sh\n")
@@ -132,7 +132,7 @@ def test_daemons_leave_no_core_files(make_cluster):
 @pytest.mark.parametrize("owner,mode,advice", ((NOBODY, 0o755, "give another --dir, or run: chown 0"),
                                                (0, 0o777, "give another --dir, or run: chmod go-w"),
                                                (0, 0o1777, "give another --dir, or run: chmod go-w")))
-def test_up_in_a_directory_of_others(place, owner, mode, advice):
+def test_sluice_up_refuses_a_directory_of_others(place, owner, mode, advice):
     prepared = place / "prepared"
     prepared.mkdir()
     prepared.chmod(mode)
@@ -142,7 +142,7 @@ def test_up_in_a_directory_of_others(place, owner, mode, advice):
     assert not list(prepared.iterdir())
 
 
-def test_up_below_a_directory_of_others(place):
+def test_sluice_up_refuses_a_parent_of_others(place):
     os.chown(place, NOBODY, -1)
     done = up(place / "new/one")
     assert done.returncode == 1 and f"{place} belongs to uid {NOBODY}" in done.stderr, done.stderr
@@ -152,7 +152,7 @@ def test_up_below_a_directory_of_others(place):
     assert [p.name for p in place.iterdir()] == ["roots"]
 
 
-def test_up_of_an_ordinary_user(place):
+def test_sluice_up_of_an_ordinary_user_works(place):
     """In a directory of root, or of all."""
     roots = place / "roots"
     roots.mkdir()

@@ -42,7 +42,7 @@ def test_status_signals_and_streams(cluster):
     assert "told" in step.communicate(timeout=60)[0]
 
 
-def test_in_a_job_it_is_not_of_that(cluster):
+def test_unallocated_step_ignores_the_surrounding_job(cluster):
     out = cluster.run(["salloc", "-Q", "-N1", "-wn3", "-n3", "srun", "-Z", "-wn1", "sh", "-c", TELL]).ok()
     assert out == "0 n1"
 
@@ -52,12 +52,12 @@ def test_in_a_job_it_is_not_of_that(cluster):
     ("srun -Z -wn1 --jobid=1 true", "--no-allocate: a step is of an allocation, or of none"),
     ("srun -Z -wnx true", "Invalid node name"),
     ("srun -Z -wn1 --gres=gpu:1 true", "generic resources need an allocation")])
-def test_what_is_refused(cluster, line, text):
+def test_invalid_unallocated_steps_are_refused(cluster, line, text):
     cluster.run(line).fails(text)
 
 
 @pytest.mark.skipif(not ROOT, reason="needs another user")
-def test_users_may_not(cluster):
+def test_users_cannot_run_unallocated_steps(cluster):
     """Default is deny, at the controller; there is no credential that a node would take."""
     cluster.run("srun -Z -wn1 true", user="nobody").fails("Access/permission denied")
 
@@ -106,7 +106,7 @@ def test_failed_prolog_ends_an_unallocated_step_once(make_cluster, tmp_path):
     assert sorted(log.read_text().split()) == ["epilog", "epilog", "prolog", "prolog"]
 
 
-def test_files_go_to_nodes_of_no_job(make_cluster, tmp_path):
+def test_files_are_sent_to_nodes_without_a_job(make_cluster, tmp_path):
     """sbcast -Z: beside jobs, to drained nodes, with prolog and epilog; the caller needs no job, and nothing is left behind."""
     log = tmp_path / "scripts"
     for name in ("prolog", "epilog"):
@@ -128,7 +128,7 @@ def test_files_go_to_nodes_of_no_job(make_cluster, tmp_path):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs another user")
-def test_users_may_not_send_files_to_any_node(cluster):
+def test_users_cannot_send_files_to_any_node(cluster):
     """The controller refuses it by its table of RPCs."""
     cluster.run("sbcast -Z -w n1 /etc/passwd /tmp/of-nobody", user="nobody").fails("Access/permission denied")
     assert not pathlib.Path("/tmp/of-nobody").exists()

@@ -75,7 +75,7 @@ def with_program(make_cluster, **more):
 
 
 @pytest.mark.trials(20)
-def test_one_node_is_drained_the_others_are_released(make_cluster, deaf):
+def test_unkillable_process_drains_its_node_only(make_cluster, deaf):
     """B5, CORE-152, 159, 187."""
     c = with_program(make_cluster, nodes=3)
     task = c.work / "task"
@@ -97,7 +97,7 @@ def test_one_node_is_drained_the_others_are_released(make_cluster, deaf):
     assert c.run("srun -N2 true").returncode == 0
 
 
-def test_a_directory_that_hangs_holds_no_job(make_cluster, deaf):
+def test_hanging_directory_delays_no_job_end(make_cluster, deaf):
     """It hangs before anything of the job was started."""
     c = with_program(make_cluster, nodes=1)
     job = c.sbatch("-D", str(deaf.path), "-o", "/dev/null", wrap="true")

@@ -182,7 +182,7 @@ def test_an_array_has_a_throttle_in_every_spelling(cluster):
     cluster.run(f"scancel {job}").ok()
 
 
-def test_running_jobs_take_few_keys(cluster):
+def test_running_jobs_accept_few_keys(cluster):
     job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
     for key in ("NumCPUs=1", "NumTasks=1", "Features=a", "Partition=second", "MinMemoryNode=10", "StdOut=x", "ResetAccrueTime"):
@@ -249,7 +249,7 @@ def test_brackets_are_expanded_in_slurms_order(cluster):
         assert cluster.run(["scontrol", "show", "hostnames", expression]).ok().split() == names.split()
 
 
-def test_a_dialogue_repeats_and_remembers(cluster):
+def test_dialogue_repeats_the_last_command(cluster):
     said = cluster.run("scontrol", stdin="show hostnames n[1-2]\n!!\n").ok()
     assert said.split() == ["n1", "n2", "n1", "n2"]
     cluster.run("scontrol", stdin="!!\n").fails("no previous command to repeat")
@@ -343,7 +343,7 @@ def test_keys_of_a_partition(cluster):
                                     "ReservationName=r QOS=x",
                                     "ReservationName=r BurstBuffer=x",
                                     "SuspendExcNodes=n1", "SuspendExcParts=main", "SuspendExcStates=DOWN"])
-def test_what_is_not_supported_is_refused_by_name(cluster, change):
+def test_unsupported_keys_are_refused_by_name(cluster, change):
     """Never accepted silently: the message names the key, and nothing changes."""
     before = cluster.look("scontrol show node n1").ok()
     done = cluster.run(f"scontrol update {change}")

@@ -80,7 +80,7 @@ def environment(pid):
         return Anything()
 
 
-def test_bad_requests(busy):
+def test_invalid_requests_are_refused(busy):
     busy.run("sstat").fails("You didn't give me any jobs to stat.")
     busy.run("sstat -j 99999").fails("sstat: error: couldn't get steps for job 99999: Invalid job id specified")
     busy.run("sstat -j 99999.0").fails("sstat: error: StepId=99999.0 not found running: Invalid job id specified")
@@ -97,7 +97,7 @@ def test_bad_requests(busy):
     busy.run("sluice usage n1 n2").fails("unexpected argument 'n2'")
 
 
-def test_a_step_is_seen_at_work(busy):
+def test_usage_of_a_running_step_is_shown(busy):
     """CORE-057, 174."""
     name = busy.work / "written"
     program = (f"[ $SLURM_PROCID = 2 ] && {{ {HOLD}; }}; "
@@ -158,7 +158,7 @@ def test_steps_are_shown_to_their_owner_only(busy):
     busy.wait(job)
 
 
-def test_a_node_shows_every_process(busy):
+def test_node_usage_covers_every_process(busy):
     """CORE-024, 177, 178: users', system daemons', the kernel's; and where all time went."""
     eventually(lambda: re.search("[1-9].* %", usage(busy, "n1")[1].partition(": ")[2]), "time has been counted")
     rows, time = usage(busy, "n1")
@@ -173,7 +173,7 @@ def test_a_node_shows_every_process(busy):
 
 
 @pytest.mark.slow
-def test_nothing_falls_when_the_daemon_restarts(busy):
+def test_usage_never_decreases_across_restarts(busy):
     """CORE-175, 176: with short children, over an orderly stop, a kill and a damaged neighbour file."""
     job = busy.sbatch("-w", "n1", "--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
     name = pwd.getpwuid(os.geteuid()).pw_name
@@ -214,7 +214,7 @@ def test_a_damaged_file_is_set_aside(busy):
 
 
 @pytest.mark.skipif(not ROOT, reason="becomes other users")
-def test_private_usage(make_cluster):
+def test_private_usage_is_hidden(make_cluster):
     c = make_cluster(nodes=1, conf="PrivateData=usage")
     everybody = {line.split()[1] for line in c.run("sluice usage").ok().splitlines()[1:-1]}
     assert "root" in everybody
@@ -223,7 +223,7 @@ def test_private_usage(make_cluster):
 
 
 @pytest.mark.slow
-def test_collected_once(make_cluster):
+def test_usage_is_collected_once(make_cluster):
     """CORE-179: uploaded usage is not counted again, and usage that was not received is not lost."""
     c = make_cluster(nodes=1)
     job = c.sbatch("--mem=300", wrap=f"{HOLD.replace('exec ', '')} & {BURN}")
@@ -257,7 +257,7 @@ PEAK = ("import os, time\nb = b'x' * (200 << 20)\nopen('up', 'w').close()\nwhile
         "del b\nopen('freed', 'w').close()\nwhile not os.path.exists('over'): time.sleep(0.05)\n")
 
 
-def test_an_interval_of_its_own(make_cluster):
+def test_acctg_freq_of_a_job_is_applied(make_cluster):
     """--acctg-freq: memory that a task has used and freed is in the figures, without queries and without a configured interval; a restarted daemon
     keeps the interval."""
     c = make_cluster(nodes=1, conf="JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=0\nSlurmdTimeout=3000")

@@ -24,7 +24,7 @@ def is_configuring(c, job):
     assert c.state(job) == "CONFIGURING" and c.run(f"squeue -h -j {job} -o %t").ok() == "CF"
 
 
-def test_a_script_begins_when_all_nodes_are_ready(gated):
+def test_wait_all_nodes_delays_the_script(gated):
     c = gated()
     begun = c.work / "begun"
     job = c.sbatch("-N2", "--wait-all-nodes=1", "-o", "/dev/null", wrap=f"touch {begun}")
@@ -40,7 +40,7 @@ def test_a_script_begins_when_all_nodes_are_ready(gated):
     assert c.wait(job)["JobState"] == "COMPLETED" and begun.exists()
 
 
-def test_else_it_begins_on_its_first_node(gated):
+def test_script_begins_when_its_first_node_is_ready(gated):
     c = gated()
     for option in ([], ["--wait-all-nodes=0"]):
         assert c.wait(c.sbatch("-N2", *option, wrap="true"))["JobState"] == "COMPLETED"
@@ -48,7 +48,7 @@ def test_else_it_begins_on_its_first_node(gated):
     c.run("sbatch -N2 --wait-all-nodes=2 --wrap true").fails("Invalid --wait-all-nodes specification: 2")
 
 
-def test_a_site_that_has_all_wait(gated):
+def test_batch_wait_all_nodes_is_the_default_of_a_site(gated):
     c = gated("SchedulerParameters=sbatch_wait_nodes,salloc_wait_nodes")
     job = c.sbatch("-N2", "-o", "/dev/null", wrap="true")
     is_configuring(c, job)
@@ -68,7 +68,7 @@ def test_a_site_that_has_all_wait(gated):
     assert out == "in it\n" and "Nodes n[1-2] are ready for job" in err
 
 
-def test_a_node_whose_prolog_fails(gated):
+def test_failing_prolog_requeues_a_job_that_waits_for_nodes(gated):
     """It is drained, and the job is queued again and held; its script has not begun."""
     c = gated(body="exit 1")
     begun = c.work / "begun"

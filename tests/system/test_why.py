@@ -101,7 +101,7 @@ CASES = {  # kind: nodes that are full, further jobs that run, jobs that wait be
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_what_is_proposed_starts_it(c, kind):
+def test_proposed_change_starts_the_job(c, kind):
     full, others, before, options, text = CASES[kind]
     fill(c, *full)
     last = 0
@@ -120,7 +120,7 @@ def test_what_is_proposed_starts_it(c, kind):
     eventually(lambda: c.state(job) == "RUNNING", f"{kind}: {change}")
 
 
-def test_elements_with_one_answer_are_told_together(c):
+def test_elements_with_one_answer_are_grouped(c):
     """X-08: for elements of an array each answer is printed once, with the elements for which it is valid."""
     array = c.sbatch("-H", "-a", "1-5", "-n1", "-o", "/dev/null", wrap=LONG)
     c.run(f"scontrol release {array}_2").ok()
@@ -150,7 +150,7 @@ def test_elements_with_one_answer_are_told_together(c):
     c.run(f"scancel {array}").ok()
 
 
-def test_no_time_limit_is_proposed_where_no_end_is_known(c):
+def test_no_time_limit_is_proposed_without_a_known_end(c):
     """X-13: a shorter time limit does not help a job that waits for licences of a job without a time limit."""
     holder = run(c, "-L", "lic:2", "-n1")
     waiting = wait(c, "-L", "lic", "-n1")
@@ -168,7 +168,7 @@ COMPONENTS = {  # jobs that run, the components, which of them it is, the rule, 
 
 
 @pytest.mark.parametrize("case", COMPONENTS)
-def test_a_component_that_keeps_the_others(c, case):
+def test_blocking_component_is_named(c, case):
     """For a heterogeneous job, sluice why names the component for which the others wait, whichever is requested, and what starts all of them."""
     running, line, offset, rule, kind = COMPONENTS[case]
     for options in running:
@@ -222,7 +222,7 @@ def test_proposal_moves_the_start_as_printed(c):
     eventually(lambda: c.state(job) == "RUNNING", "it starts")
 
 
-def test_array_elements(c):
+def test_why_explains_array_elements(c):
     job = wait(c, "--array=0-5%1", "-n1")
     eventually(lambda: c.run(["squeue", "-h", "-t", "R", "-o", "%F_%K"]).ok() == f"{job}_0", "the first one runs")
     said = why(c, f"{job}_3")
@@ -239,7 +239,7 @@ def test_array_elements(c):
     c.run(f"sluice why {job}_77").fails("Invalid job id specified")
 
 
-def test_jobs_that_do_not_wait(c):
+def test_jobs_that_are_not_pending_are_reported(c):
     job = run(c, "-t30")
     assert "It does not wait: it began" in c.run(f"sluice why {job}").ok()
     done = c.sbatch("-o", "/dev/null", wrap="exit 3")
@@ -248,7 +248,7 @@ def test_jobs_that_do_not_wait(c):
     assert why(c, done)["state"] == "FAILED"
 
 
-def test_a_step_of_several_elements(c):
+def test_step_of_several_elements_is_explained(c):
     """Each element that runs has the step; elements that wait share an answer, and those that do not exist are named."""
     array = c.sbatch("-H", "-a", "1-4", "-n1", "-o", "/dev/null", wrap="srun sleep 1000")
     for task in 1, 3:
@@ -263,7 +263,7 @@ def test_a_step_of_several_elements(c):
     c.run(f"scancel {array}").ok()
 
 
-def test_steps(c):
+def test_why_explains_steps(c):
     """A step runs, is suspended with its job, waits with its job, or is not known."""
     job = c.sbatch("-n1", ":", "-n1", wrap="srun --het-group=0,1 -J pair sleep 1000")
     eventually(lambda: c.run(["squeue", "-h", "-s", "-j", f"{job}.0", "-o", "%i"]).ok().split() == [f"{job}+0.0", f"{job}+1.0"], "its step runs")
@@ -287,7 +287,7 @@ def test_steps(c):
     assert "It has ended" in c.run(f"sluice why {job}.0").ok()
 
 
-def test_bad_input(c):
+def test_invalid_ids_are_refused(c):
     c.run("sluice why").fails("sluice: error: why: a job id is needed")
     c.run("sluice why x").fails("sluice: error: why: Invalid job id: x")
     c.run("sluice why 99999").fails("sluice: error: why 99999: Invalid job id specified")
@@ -295,7 +295,7 @@ def test_bad_input(c):
     c.run("sluice why 1 x 7.x").fails("Invalid job id: x\n", "Invalid job id: 7.x\n")
 
 
-def test_several_jobs(c):
+def test_several_jobs_are_explained_in_order(c):
     """A block for each, in the order in which they are named; one that is unknown does not spare the others."""
     held, late = wait(c, "-H"), wait(c, "--begin=now+1hour")
     alone = [c.run(f"sluice why {job}").ok() for job in (late, held)]
@@ -331,7 +331,7 @@ def test_rules_outside_of_the_queue(c):
     assert why(c, never)["rule"] == "dependency_never"
 
 
-def test_nodes_that_are_not_there(c):
+def test_unavailable_nodes_are_named(c):
     c.run(["scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=bad disk"]).ok()
     job = wait(c, "-N3", "-t10")
     said = why(c, job)
@@ -345,7 +345,7 @@ def test_nodes_that_are_not_there(c):
     eventually(lambda: c.state(job) == "RUNNING", "the node is back")
 
 
-def test_licences(c):
+def test_missing_licences_are_named(c):
     holder = run(c, "-L", "lic:2", "-n1", "-t20")
     job = wait(c, "-L", "lic:1", "-n1")
     said = why(c, job)
@@ -381,7 +381,7 @@ def test_partitions_of_others_are_not_proposed(c, nobody):
     c.run(f"scancel {job}").ok()
 
 
-def test_many_at_once(c):
+def test_many_why_requests_are_answered(c):
     """Each is answered, though a user has few questions in the line, and others are not kept."""
     fill(c, "n1", "n2", "n3")
     job = wait(c, "-N2", "-t10")
@@ -396,7 +396,7 @@ def same_times(text):
     return re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", "TIME", text)
 
 
-def test_guide(make_cluster):
+def test_output_of_the_scheduling_guide_is_current(make_cluster):
     """What docs/scheduling.md shows is so."""
     c = make_cluster(nodes=3)
     block = re.search(r"^```console\n(.*?)^```$", GUIDE.read_text(), re.M | re.S)[1].replace("(root,", f"({getpass.getuser()},")
@@ -451,7 +451,7 @@ def test_an_array_without_a_limit_is_named_once(make_cluster):
     assert why(c, waits)["without_limit"] == [array]
 
 
-def test_licences_that_were_taken_away(make_cluster):
+def test_removed_licences_are_reported(make_cluster):
     """A request above the number of a licence, and a removed licence: the answer does not say that others use it."""
     c = make_cluster(nodes=1, conf="Licenses=lic:3\n")
     job = wait(c, "-H", "-L", "lic:2")

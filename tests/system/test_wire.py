@@ -113,7 +113,7 @@ def test_half_closed_connection_gets_its_reply(cluster):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_refused_and_still_there(cluster, name):
+def test_refused_frames_leave_the_daemon_running(cluster, name):
     """CORE-007, H3."""
     for address in ports(cluster):
         answer = talk(address, BAD[name])
@@ -124,7 +124,7 @@ def test_refused_and_still_there(cluster, name):
     assert cluster.run("squeue").returncode == 0
 
 
-def test_random_frames(cluster):
+def test_random_frames_leave_the_daemons_running(cluster):
     """F3: the daemons stay, serve others meanwhile, and have no more memory than before."""
     took, quiet = [], max(ask_squeue(cluster) for _ in range(20))
     chance, before = random.Random(SEED), {}
@@ -167,7 +167,7 @@ def test_over_tcp_with_minted_tokens(cluster):
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
-def test_identity_is_the_callers_over_tcp(cluster):
+def test_identity_over_tcp_is_that_of_the_caller(cluster):
     job = cluster.sbatch("-o", "/dev/null", user="nobody", wrap="id -u", env={"SLUICE_NO_LOCAL_SOCKET": "1"})
     assert cluster.wait(job)["UserId"].startswith("nobody(")
 

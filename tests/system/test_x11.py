@@ -127,7 +127,7 @@ def test_unaccepted_x11_connections_use_no_memory(cluster, display):
 
 
 @pytest.mark.parametrize("user", (None, pytest.param("nobody", marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
-def test_windows_of_every_task(cluster, display, user):
+def test_every_task_opens_windows(cluster, display, user):
     """X-33: through each node's own display, with a cookie that is not the real one; the display sees the real one."""
     display.cookies.clear(), display.asked.clear()
     out = cluster.run(["srun", "-N2", "-n4", "--x11", *client()], env=display.env, user=user).ok()
@@ -160,7 +160,7 @@ def test_the_cookie_of_a_step_stays_in_its_file(cluster, display):
     cluster.check_secrets(cookie=cookie)
 
 
-def test_over_ipv6(cluster, display):
+def test_x11_works_over_ipv6(cluster, display):
     """Programs try both addresses of localhost, so both are ours."""
     if not pathlib.Path("/proc/net/if_inet6").exists():
         pytest.skip("this host has no IPv6")
@@ -179,14 +179,14 @@ def test_a_wrong_cookie_is_refused(cluster, display):
 
 
 @pytest.mark.parametrize("where, nodes", (("first", ["n1"]), ("last", ["n3"]), ("all", ["n1", "n2", "n3"])))
-def test_nodes(cluster, display, where, nodes):
+def test_x11_is_forwarded_to_the_chosen_nodes(cluster, display, where, nodes):
     out = cluster.run(["srun", "-N3", "-n3", f"--x11={where}", "sh", "-c", "echo $SLURMD_NODENAME $DISPLAY"], env=display.env).ok()
     assert sorted(line.split()[0] for line in out.splitlines() if " localhost:" in line) == nodes
     assert out.count(str(display.path)) == 3 - len(nodes)
 
 
 @pytest.mark.slow
-def test_much_data_and_the_end_of_a_stream(cluster, display):
+def test_much_data_arrives_before_the_end_of_a_stream(cluster, display):
     """A reply of several windows arrives completely, and so do data that a program sent before it closed."""
     big = Display(cluster.dir / "X-big", b"x" * 20_000_000 + b".")
     env = {**display.env, "DISPLAY": f"{big.path}:0"}
@@ -195,13 +195,13 @@ def test_much_data_and_the_end_of_a_stream(cluster, display):
     big.listener.close()
 
 
-def test_in_an_allocation(cluster, display):
+def test_steps_of_an_x11_allocation_forward_x11(cluster, display):
     """salloc --x11: its steps forward X11 without an option."""
     out = cluster.run(["salloc", "-N1", "--x11=first", "srun", *client()], env=display.env).ok()
     assert out == "localhost 0 8 windows."
 
 
-def test_what_cannot_be_forwarded(cluster, display):
+def test_invalid_x11_requests_are_refused(cluster, display):
     none = {"XAUTHORITY": display.env["XAUTHORITY"]}
     unset = ["env", "-u", "DISPLAY"]
     for command in ("srun", "salloc"):
