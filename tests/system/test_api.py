@@ -253,6 +253,91 @@ def test_job_arrays_are_controlled_by_elements(make_cluster, tmp_path):
     c.stop()
 
 
+SETS = r"""
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sluice/sluice.h>
+static char list[1000];
+static void job(void *ctx, const struct sluice_job *j)
+{
+    snprintf(list + strlen(list), 200, "%u %s %s%s %u %s %s\n", j->id, j->full_id, j->state, j->held ? " held" : "", j->tasks, j->node_list,
+             j->array_job_id ? "array" : "");
+}
+static void step(void *ctx, const struct sluice_step *t)
+{
+    snprintf(list + strlen(list), 200, "%u.%u %s %u\n", t->job_id, t->step_id, t->node_list, t->tasks);
+}
+static void show(struct sluice *s, uint32_t id)
+{
+    struct sluice_error e;
+    *list = 0;
+    assert(sluice_jobs(s, id, NULL, job, NULL, &e) == 0);
+    printf("%s-\n", list);
+}
+int main(int argc, char **argv)
+{
+    struct sluice_error e;
+    struct sluice *s = sluice_open(NULL, &e);
+    uint32_t id = (uint32_t)atoi(argv[2]), component = id + 1;
+    int status = -1;
+    assert(s);
+    if (!strcmp(argv[1], "waits")) {
+        show(s, id);
+        show(s, component);
+        assert(sluice_hold(s, component, &e) == 0);
+        show(s, id);
+        assert(sluice_release(s, id, &e) == 0);
+        show(s, id);
+        assert(sluice_signal(s, component, SLUICE_WHOLE_JOB, 0, &e) != 0);
+        printf("%s\n", e.text);
+        assert(sluice_signal(s, id, SLUICE_WHOLE_JOB, 0, &e) == 0);
+        show(s, id);
+    } else {
+        *list = 0;
+        assert(sluice_steps(s, id, step, NULL, &e) == 0);
+        printf("%s-\n", list);
+        assert(sluice_signal(s, component, SLUICE_WHOLE_JOB, 0, &e) == 0);
+        show(s, id);
+        assert(sluice_signal(s, id, SLUICE_WHOLE_JOB, 0, &e) == 0);
+        assert(sluice_wait(s, id, &status, &e) == 0);
+        show(s, id);
+    }
+    sluice_close(s);
+    return 0;
+}
+"""
+
+
+def test_heterogeneous_jobs(make_cluster, tmp_path):
+    """HET-36, 41 to 45: listed with all components by the leader's id, and one by its own; held, released and ended so, too."""
+    (tmp_path / "sets.c").write_text(SETS)
+    program = build(tmp_path / "sets.c", tmp_path / "sets")
+    c = make_cluster(nodes=2)
+
+    def told(*words):
+        return [part.splitlines() for part in c.run([program, *words], env={"LD_LIBRARY_PATH": str(LIB)}).stdout.split("-\n")]
+
+    def rows(first, second):
+        return [f"{job} {job}+0 {first} 1  ", f"{job + 1} {job}+1 {second} 2  "]
+
+    c.run("scontrol update partitionname=main state=down").ok()
+    job = c.sbatch("-o", "/dev/null", "-n1", ":", "-n2", wrap="true")
+    waits = rows("PENDING", "PENDING")
+    said = told("waits", job)
+    assert said[:4] == [waits, waits[1:], rows("PENDING", "PENDING held"), waits]
+    assert said[4][0] == "Operation is only possible for a whole heterogeneous job"
+    assert [line.split()[2] for line in said[4][1:]] == ["CANCELLED"] * 2
+    c.run("scontrol update partitionname=main state=up").ok()
+    job = c.sbatch("-o", "/dev/null", "-w", "n1", "-n1", ":", "-w", "n2", "-n2", wrap="srun --het-group=0,1 sleep 1000")
+    eventually(lambda: len(c.run(f"squeue -h -s -j {job}").ok().splitlines()) == 3, "its steps run")
+    steps, one, both, _ = told("runs", job)
+    assert sorted(steps) == sorted([f"{job}.{0xfffffffb} n1 1", f"{job}.0 n1 1", f"{job + 1}.0 n2 2"])
+    assert [line.split()[2] for line in one] == ["RUNNING", "CANCELLED"] and [line.split()[2] for line in both] == ["CANCELLED"] * 2
+    c.stop()
+
+
 WAITS = r"""
 #include <assert.h>
 #include <stdio.h>
