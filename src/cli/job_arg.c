@@ -17,6 +17,8 @@
 
 struct count {
     uint32_t job_id; /* the requested id */
+    uint32_t offset; /* and the requested component of it, */
+    bool has_offset; /* which is listed */
     bool is_known;
     uint32_t components; /* 0: not the leader of a job set */
     uint32_t leader_id;  /* leader of the set of which it is a component; 0: none */
@@ -31,10 +33,12 @@ static int note_listed_jobs(void *ctx, const ProtobufCMessage *message, struct e
         if (!live)
             continue;
         c->is_known = true;
-        if (live->has_set_id && live->set_id == c->job_id)
+        if (live->has_set_id && live->set_id == c->job_id) {
             c->components = live->set_count;
-        else if (live->has_set_id)
+            c->has_offset |= live->set_offset == c->offset;
+        } else if (live->has_set_id) {
             c->leader_id = live->set_id;
+        }
     }
     return 0;
 }
@@ -63,6 +67,9 @@ int job_arg_refuse(const Pb__StepId *id, struct err *err)
     job_ids_put_asked(&job, &name);
     if (id->has_set_offset)
         (void)count_jobs(&c);
+    if (id->set_offset < c.components)
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_LOST, err_text(ERR_NO_JOB),
+                       id->set_offset, str_cstr(&name));
     if (c.components)
         return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_OFFSETS, err_text(ERR_NO_JOB),
                        str_cstr(&name), c.components - 1);
@@ -82,8 +89,8 @@ bool job_arg_explain(const Pb__StepId *id, struct err *err)
 
 bool job_arg_lacks_component(const Pb__StepId *id, struct err *err)
 {
-    struct count c = {.job_id = id->job_id};
-    if (!id->has_set_offset || count_jobs(&c) < 0 || !c.is_known || id->set_offset < c.components)
+    struct count c = {.job_id = id->job_id, .offset = id->set_offset};
+    if (!id->has_set_offset || count_jobs(&c) < 0 || c.has_offset)
         return false;
     return job_arg_explain(id, err);
 }
@@ -198,10 +205,11 @@ static int judge_search(const struct search *s, struct err *err)
     if (!s->is_job)
         return err_set(err, -ERR_NO_JOB, "%s: job %s", err_text(ERR_NO_JOB), job);
     if (!s->elements.len && s->other_leader_id)
-        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_MEMBER, err_text(ERR_NO_JOB), job,
+        return err_set(err, -ERR_COMPONENT, "%s: " JOB_SET_TEXT_MEMBER, err_text(ERR_NO_JOB), job,
                        s->other_leader_id);
     if (!s->elements.len)
-        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_ORDINARY, err_text(ERR_NO_JOB), job);
+        return err_set(err, -ERR_COMPONENT, "%s: " JOB_SET_TEXT_ORDINARY, err_text(ERR_NO_JOB),
+                       job);
     vec_foreach (&s->elements, e)
         if (s->name && !e->found)
             return err_set(err, -ERR_COMPONENT,

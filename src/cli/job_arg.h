@@ -16,7 +16,7 @@
 #include "proto/step.pb-c.h"
 
 /* Finds the offset of the component with this name. Returns -ERR_COMPONENT, listing the existing
- * components, or -ERR_NO_JOB. Sends a request to the controller. */
+ * components; -ERR_NO_JOB: the job is unknown. Sends a request to the controller. */
 int job_arg_find_component(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err);
 
 struct job_id_list { /* used as a VEC */
@@ -62,5 +62,5 @@ bool job_arg_is_known(const Pb__StepId *id);
 int job_arg_refuse(const Pb__StepId *id, struct err *err);
 /* The same for an id with a component; returns false without a text for other ids. */
 bool job_arg_explain(const Pb__StepId *id, struct err *err);
-/* The same if the controller lists jobs with the id, but not this component. */
+/* The same if the controller answers, and does not list this component. */
 bool job_arg_lacks_component(const Pb__StepId *id, struct err *err);

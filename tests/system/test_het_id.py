@@ -131,14 +131,22 @@ def test_a_wrong_id_is_refused_with_what_there_is(het, held):
     for line in (f"squeue -j {held}+3", f"scontrol show job {held}+3", f"scontrol hold {held}+3", f"scontrol update jobid={held}+3 nice=1",
                  f"scontrol update jobid={held}+3 timelimit=+1", f"scontrol suspend {held}+3", f"scontrol top {held}+3",
                  f"scontrol notify {held}+3 hello", f"scontrol write batch_script {held}+3 -", f"scontrol wait_job {held}+3",
-                 f"scontrol listpids {held}+3", f"sluice why {held}+3", f"sprio -j {held}+3", f"strigger --set --fini --jobid={held}+3 --program=/bin/true",
+                 f"scontrol listpids {held}+3", f"sluice why {held}+3", f"sstat {held}+3", f"sstat {held}+3.0",
+                 f"sattach {held}+3.0", f"scontrol show step {held}+3", f"scontrol show step {held}+3.0", f"squeue -s -j {held}+3.0",
+                 f"sprio -j {held}+3", f"strigger --set --fini --jobid={held}+3 --program=/bin/true",
                  f"scancel -s USR1 {held}+3", f"sbatch -d afterok:{held}+3 --wrap=true"):
         done = het.run(line)
         assert done.returncode != 0 and have in done.stdout + done.stderr, f"{line}: {done}"
     assert have in het.run(f"scancel {held}+3").stderr
     het.run(f"sbcast -j {held}+3 /etc/hostname copied").fails(f"Can't get the credential for job {held}+3: {have}")
     het.run(f"scontrol hold {held + 1}+0").fails(f"job {held + 1} is component 1 of heterogeneous job {held}")
+    for line in ("sstat 9999+1", "sstat 9999+1.0", "sattach 9999+1.0", "scontrol show step 9999+1.0", "scontrol show job 9999+1", "scontrol show job 9999+io"):
+        done = het.run(line)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "MaxVMSize" not in line and not line.startswith("---")]
+        assert (done.returncode, len(said)) == (1, 1) and "Invalid job id specified" in said[0] and "step" not in said[0].split(":")[-1], done
     single = het.sbatch("-H", wrap="true")
+    for line in f"sstat {single}+1", f"sattach {single}+1.0", f"scontrol show step {single}+1.0":
+        het.run(line).fails(f"Invalid job id specified: job {single} is not a heterogeneous job")
     het.run(f"scontrol hold {single}+0").fails(f"job {single} is not a heterogeneous job")
     het.run(f"squeue -j {single}+0").fails(f"job {single} is not a heterogeneous job")
     het.run(f"scancel {single}").ok()

@@ -10,6 +10,8 @@
 
 /* --- ids ------------------------------------------------------------------------------------- */
 
+/* the offset, the job */
+#define JOB_SET_TEXT_LOST "the record of component %u of job %s is missing"
 /* the job */
 #define JOB_SET_TEXT_ORDINARY "job %s is not a heterogeneous job"
 /* the job, the largest offset */

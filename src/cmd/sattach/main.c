@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cli/cmd.h"
+#include "cli/job_arg.h"
 #include "cmd/sattach/attach.h"
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
@@ -89,6 +90,10 @@ static int find_step(const struct options *o, struct found *f, struct whole *out
     }
     if (f->steps.len > 1 && !is_one_step(f)) {
         refuse_several(o, f);
+        return -1;
+    }
+    if (f->steps.len == 0 && job_arg_lacks_component(&id, &err)) {
+        cmd_error("Could not get job step info: %s", err.text);
         return -1;
     }
     if (f->steps.len == 0 || f->steps.data[0]->n_layout == 0 || !f->steps.data[0]->num_tasks) {

@@ -126,6 +126,15 @@ static int add_named(struct job_id_list *jobs, char *name)
     return 0;
 }
 
+int jobs_parse_word(const char *word, struct job_id_list *jobs)
+{
+    struct err why = {0};
+    int rc = job_arg_parse_list(word, jobs, &why);
+    if (rc < 0 && rc != -ERR_PARSE && rc != -ERR_NO_JOB)
+        cmd_error("%s", why.text);
+    return rc;
+}
+
 int jobs_parse(int argc, char **argv, struct job_id_list *jobs)
 {
     *jobs = (struct job_id_list){0};
@@ -139,7 +148,7 @@ int jobs_parse(int argc, char **argv, struct job_id_list *jobs)
         for (const char *s = value ? value + 1 : argv[i]; *s;) {
             size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
-            if (strchr(word, '.') || job_arg_parse_list(word, jobs, NULL) < 0) {
+            if (strchr(word, '.') || jobs_parse_word(word, jobs) < 0) {
                 cmd_line("%s for job %s", err_text(ERR_NO_JOB), word);
                 return -1;
             }

@@ -53,6 +53,9 @@ int ping_print(bool full);
 /* Parses jobs and array elements such as "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
  * a message. */
 int jobs_parse(int argc, char **argv, struct job_id_list *jobs);
+/* Appends the jobs or steps of one word. Below 0: invalid, which the caller reports; for a
+ * component that does not exist, it has already been reported what exists. */
+int jobs_parse_word(const char *word, struct job_id_list *jobs);
 /* Sends the same request for each job. A failure does not stop the loop, unless the controller
  * cannot be reached. Returns the exit status, after messages. */
 int jobs_each(const struct job_id_list *jobs,

@@ -184,7 +184,7 @@ int show_job(const char *id_text)
     arena_init(&arena, 0);
     id_text = id_text && str_eq(id_text, "0") ? NULL : id_text; /* as in Slurm: every job */
     if (id_text) {
-        if (strchr(id_text, '.') || job_arg_parse_list(id_text, &s.ids, NULL) < 0) {
+        if (strchr(id_text, '.') || jobs_parse_word(id_text, &s.ids) < 0) {
             cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
             return 1;
         }
@@ -232,7 +232,7 @@ int show_step(const char *id_text)
     struct show s = {0};
     struct err err = {0};
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
-    if (id_text && job_arg_parse_list(id_text, &s.ids, NULL) < 0) {
+    if (id_text && jobs_parse_word(id_text, &s.ids) < 0) {
         cmd_line("scontrol_print_step error: %s: %s", err_text(ERR_NO_STEP), id_text);
         return 1;
     }
@@ -243,6 +243,8 @@ int show_step(const char *id_text)
     filter.has_visible = filter.visible = is_without_hidden(id_text);
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &s, &err);
+    if (r == 0 && !s.seen && s.ids.len == 1 && job_arg_lacks_component(s.ids.data, &err))
+        r = err.code;
     vec_done(&s.ids);
     if (r == 0 && !s.seen && !s.json && id_text)
         return show_say_not_found("Job step", id_text);

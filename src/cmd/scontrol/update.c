@@ -442,7 +442,7 @@ int update_step(struct update *u, const char *id_arg)
             return 1;
     if (update_check_any(u) < 0)
         return 1;
-    if (job_arg_parse_list(text, &ids, NULL) < 0) {
+    if (jobs_parse_word(text, &ids) < 0) {
         cmd_line("%s for step %s", err_text(ERR_NO_STEP), text);
         return 1;
     }

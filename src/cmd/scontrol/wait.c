@@ -82,7 +82,7 @@ int run_wait_job(int argc, char **argv)
     struct job_id_list ids = {0};
     struct err err = {0};
     enum progress progress;
-    if (strchr(argv[0], '.') || job_arg_parse_list(argv[0], &ids, NULL) < 0) {
+    if (strchr(argv[0], '.') || jobs_parse_word(argv[0], &ids) < 0) {
         cmd_line("Invalid job_id %s", argv[0]);
         return 1;
     }

@@ -94,7 +94,7 @@ static int report_none(const struct list *l)
     str_puts(cmd_out(), "Unable to find jobs matching user/id(s) specified\n");
     for (size_t i = 0; i < o->ids.len; i++) {
         struct err err = {0};
-        if (!job_arg_lacks_component(&o->ids.data[i], &err))
+        if (!job_arg_is_known(&o->ids.data[i]) || !job_arg_lacks_component(&o->ids.data[i], &err))
             continue;
         cmd_error("%s", err.text);
         status = 1;

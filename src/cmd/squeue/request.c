@@ -145,5 +145,8 @@ int request_steps(struct list *l, struct err *err)
     filter.n_partition = o->partitions.len;
     filter.nodes = (char *)o->nodes;
     filter.has_visible = filter.visible = is_without_hidden(o);
-    return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, list_on_steps, l, err);
+    int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, list_on_steps, l, err);
+    if (r == 0 && o->ids.len == 1 && l->seen == 0 && job_arg_lacks_component(o->ids.data, err))
+        r = err->code;
+    return r;
 }

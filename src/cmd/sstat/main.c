@@ -232,12 +232,14 @@ static int show_steps(const struct options *o, struct loop *loop, const struct f
     return any ? status : say_no_step(loop, f->steps.data[0]);
 }
 
-/* A job that runs no such step is not a failure; an unknown job is. */
+/* A job that runs no such step is not a failure; an unknown job or component is. */
 static int say_no_steps(const Pb__StepId *id)
 {
     _cleanup_str_ struct str name = STR_INIT;
-    bool known = job_arg_is_known(id);
-    const char *why = known ? "" : err_text(ERR_NO_JOB);
+    struct err err = {0};
+    bool lacks = job_arg_lacks_component(id, &err);
+    bool known = !lacks && job_arg_is_known(id);
+    const char *why = known ? "" : lacks ? err.text : err_text(ERR_NO_JOB);
 
     job_ids_put_asked(id, &name);
     if (id->has_step_id)
