@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import DEADLINE, SEED, amount, eventually
+from harness import DEADLINE, ROOT, SEED, amount, eventually, fields_of
 from statefile import JOB, MADE, META, NODE, PART, State, checksum, field
 
 
@@ -149,6 +149,64 @@ def test_component_with_a_damaged_record_ends(place, make_cluster):
     c.start_controller()
     c.run("scancel 1 3+1").ok()
     assert c.run("squeue -h -t pending,running").ok() == ""
+
+
+def test_a_leader_whose_record_is_damaged(place, make_cluster):
+    """What is asked of its id is done for the other components, or refused with what is wrong; a user who cancels it cancels all."""
+    c = make_cluster(nodes=2, conf=place[0], start=False)
+    state = place[1](c)
+    c.start_controller()
+    user = "nobody" if ROOT else None
+    held = [c.sbatch("-H", "-o", "/dev/null", "-n1", ":", "-n1", ":", "-n1", wrap="true", user=user) for _ in range(2)]
+    stop(c)
+    for job in held:
+        state.spoil(JOB, job)
+    c.start_controller()
+    job, other = held
+    lost = f"the record of component 0 of job {job} is missing"
+    damaged = f"the record of component 0 of the heterogeneous job {job} is missing: cancel the job, and submit it again"
+
+    def shown(field):
+        return [fields_of(line)[field] for line in c.run(f"scontrol show job -o {job}").ok().splitlines()]
+
+    assert shown("HetJobOffset") == ["1", "2"]
+    c.run(f"scontrol update jobid={job} nice=3", user=user).ok()
+    assert shown("Nice") == ["3", "3"]
+    c.run(f"scontrol hold {job}").ok()
+    c.run(f"scontrol notify {job} hello").fails("Job is pending execution")
+    for line in f"release {job}", f"requeue {job}", f"requeuehold {job}", f"suspend {job}", f"resume {job}":
+        c.run(f"scontrol {line}").fails(damaged)
+    for line in (f"scontrol show job {job}+0", f"squeue -j {job}+0", f"scontrol hold {job}+0", f"scontrol update jobid={job}+0 nice=1", f"scontrol top {job}",
+                 f"scontrol write batch_script {job} -", f"sluice why {job}+0", f"scancel {job}+0", f"srun --jobid={job} true", f"sattach {job}+0.0"):
+        done = c.run(line)
+        assert done.returncode != 0 and lost in done.stdout + done.stderr, f"{line}: {done}"
+    assert damaged in c.run(f"sluice why {job}").ok()
+    done = c.run(f"scancel {job}", user=user)
+    assert (done.ok(), done.stderr) == ("", "")
+    assert c.run(f"squeue -h -t pending,running -j {job}").ok() == ""
+    c.run(f"scancel -i {other}", stdin="y\ny\n").ok()
+    assert c.run("squeue -h -t pending,running").ok() == ""
+    stop(c)
+
+
+def test_a_running_leader_whose_record_is_gone(place, make_cluster):
+    """Its user ends what is left of it, with the other components."""
+    c = make_cluster(nodes=2, conf=place[0])
+    state = place[1](c)
+    user = "nobody" if ROOT else None
+    began = c.work / "began"
+    job = c.sbatch("-o", "/dev/null", "-w", "n1", ":", "-w", "n2", wrap=f"trap '' TERM; touch {began}; exec sleep 1000", user=user)
+    eventually(began.exists, "its script runs")
+    c.kill("slurmctld")
+    state.spoil(JOB, job)
+    c.start_controller()
+    eventually(lambda: f"Job {job} runs here and its record was set aside" in c.node("n1").get("Reason", ""), "a drained node")
+    assert c.run("squeue -h -o %i,%T").ok() == f"{job}+1,RUNNING"
+    done = c.run(f"scancel {job}", user=user)
+    assert (done.ok(), done.stderr) == ("", "")
+    eventually(lambda: "DRAIN" not in c.node("n1")["State"] and c.run("squeue -h -t R,CG").ok() == "", "all of it is over")
+    c.wait_ready(("idle",))
+    stop(c)
 
 
 def test_running_job_with_a_missing_record_is_handled(place, make_cluster):

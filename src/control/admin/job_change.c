@@ -382,7 +382,7 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
     if (!read_hold(r, &wanted))
         return 0;
     if (!wanted && j->state == PB__JOB_STATE__PENDING && !job_set_is_whole(j))
-        return set_refuse_release(j, err);
+        return set_refuse_missing(j, err);
     if (!wanted && j->admin_hold && !who->is_operator)
         return control_set_error(err, ERR_ACCESS, "the hold of an administrator");
     if (!(r->has_requeue && r->requeue) && has_ended_for_good(j))

@@ -90,12 +90,12 @@ static int check_top(struct control *c, const struct caller *who, const struct j
 static int add_top_jobs(struct control *c, const struct caller *who, const Pb__StepId *id,
                         struct job_list *jobs, struct err *err)
 {
-    struct job *j =
-        id->has_set_offset ? named_any(c, id) : cluster_find_job(c->cluster, id->job_id);
+    bool by_set = id->has_set_offset || named_lost_leader(c, id);
+    struct job *j = by_set ? named_any(c, id) : cluster_find_job(c->cluster, id->job_id);
     int rc = !j                      ? control_set_error(err, ERR_NO_JOB, NULL)
              : !control_owns(who, j) ? control_set_error(err, control_denial(c, who, j), NULL)
                                      : 0;
-    if (rc == 0 && id->has_set_offset)
+    if (rc == 0 && by_set)
         rc = named_component(c, id, &j, err);
     bool all = rc == 0 && !id->has_set_offset && job_set_is_leader(j);
     for (; rc == 0 && j; j = all ? named_next(j) : NULL) {

@@ -26,12 +26,19 @@ static struct job *first_component(const struct job_set *set)
 struct job *named_any(const struct control *c, const Pb__StepId *id)
 {
     const struct array *a = array_find(c->cluster, id->job_id);
-    const struct job_set *set = id->has_set_offset ? job_set_find(c->cluster, id->job_id) : NULL;
+    const struct job_set *set = job_set_find(c->cluster, id->job_id);
+    uint32_t offset = id->has_set_offset ? id->set_offset : 0;
     if (a)
         return array_first(a);
-    if (set && id->set_offset < set->count && set->jobs[id->set_offset])
-        return set->jobs[id->set_offset];
+    if (set && offset < set->count && set->jobs[offset])
+        return set->jobs[offset];
     return set ? first_component(set) : cluster_find_job(c->cluster, id->job_id);
+}
+
+bool named_lost_leader(const struct control *c, const Pb__StepId *id)
+{
+    const struct job_set *set = job_set_find(c->cluster, id->job_id);
+    return set && !set->jobs[0] && !id->has_set_offset;
 }
 
 /* Writes "component 1 of job 122" for the job to which an offset was applied. */
@@ -57,8 +64,8 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
         return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_OFFSETS, err_text(ERR_NO_JOB),
                        NAMED_SET_TEXT(first_component(set)), set->count - 1);
     if (!set->jobs[id->set_offset])
-        return err_set(err, -ERR_NO_JOB, "%s: the record of component %u of job %s is missing",
-                       err_text(ERR_NO_JOB), id->set_offset, NAMED_SET_TEXT(first_component(set)));
+        return err_set(err, -ERR_NO_JOB, "%s: " JOB_SET_TEXT_LOST, err_text(ERR_NO_JOB),
+                       id->set_offset, NAMED_SET_TEXT(first_component(set)));
     *out = set->jobs[id->set_offset];
     return 0;
 }
@@ -66,6 +73,8 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
 int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
 {
     if (id->has_set_offset)
+        return named_component(c, id, out, err);
+    if (named_lost_leader(c, id))
         return named_component(c, id, out, err);
     struct job *j = named_any(c, id);
     if (!j)

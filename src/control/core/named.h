@@ -18,14 +18,17 @@ struct control;
                   .set_offset = (r)->set_offset})
 
 /* Returns any record that the id names, which suffices to check ownership. For an offset that does
- * not exist: a record of the job that lacks the component. NULL: the id is unknown. */
+ * not exist, or a leader whose record is lost: another component of the job. NULL: the id is
+ * unknown. */
 struct job *named_any(const struct control *c, const Pb__StepId *id);
+/* Whether the id is that of a leader whose record is lost, and so names the other components. */
+bool named_lost_leader(const struct control *c, const Pb__StepId *id);
 /* Returns the component that an id with an offset names. -ERR_NO_JOB: the message lists the
  * existing components, so it is only for callers who may see the job. */
 int named_component(const struct control *c, const Pb__StepId *id, struct job **out,
                     struct err *err);
 /* Returns the one record that the id names: the first one of an array; without an offset the job
- * with this id. */
+ * with this id. -ERR_NO_JOB: also a leader whose record is lost. */
 int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err);
 /* Returns the record with the one array element in id->array_tasks; pending elements share a
  * record. */

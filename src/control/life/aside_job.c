@@ -64,11 +64,11 @@ void aside_ended(struct control *c, uint32_t job_id, int exit_status)
     give_up_job(c, job_id);
 }
 
-int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id)
+int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id, bool is_owner)
 {
     if (!aside_holds(c, job_id))
         return ERR_NO_JOB;
-    if (!who->is_operator && !who->is_admin)
+    if (!is_owner && !who->is_operator && !who->is_admin)
         return control_hides(c, who, "jobs") ? ERR_NO_JOB : ERR_ACCESS;
     control_log(c, LOG_LVL_INFO, "job %u, whose record was set aside, is ended by uid %u", job_id,
                 who->uid);

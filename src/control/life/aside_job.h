@@ -10,5 +10,6 @@ void aside_keep(struct control *c, struct node *n, uint32_t job_id); /* the node
 /* The node no longer has the job. */
 void aside_lift(struct control *c, struct node *n, uint32_t job_id);
 void aside_ended(struct control *c, uint32_t job_id, int exit_status);
-/* Returns a code of err.def; ERR_NO_JOB: the job is not one of these. */
-int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id);
+/* Ends the job for an operator, or for the owner of another component of its set. Returns a code of
+ * err.def; ERR_NO_JOB: the job is not one of these. */
+int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id, bool is_owner);

@@ -462,7 +462,7 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
 {
     struct split_list parts = {0};
     _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
-    bool whole = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
+    bool ends = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
     struct err err = {0};
     const struct job *j = named_any(c, id);
     bool own = j && control_owns(who, j);
@@ -472,8 +472,11 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
         code = refuse_caller(c, who, j);
     else if (found)
         code = touch_parts(c, who, r, id, &parts, missed);
-    else if (whole && !id->array_tasks && !id->has_set_offset)
-        code = aside_cancel(c, who, id->job_id);
+    else if (ends && !id->array_tasks && !id->has_set_offset)
+        code = aside_cancel(c, who, id->job_id, false);
+    if (own && !id->has_step_id && ends_job(r) && named_lost_leader(c, id) &&
+        aside_cancel(c, who, id->job_id, true) == 0) /* the leader still ran */
+        code = 0;
     vec_done(&parts);
     out->matched += code != ERR_NO_JOB && (found || code == 0);
     note_result(out, id->job_id, id, code, code == ERR_NO_JOB && err.code ? err.text : NULL,

@@ -494,7 +494,7 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
         control_refuse_code(c, call, control_denial(c, who, j), NULL);
-    } else if (!a && id.has_set_offset && named_component(c, &id, &j, &err) != 0) {
+    } else if (!a && named_job(c, &id, &j, &err) != 0) {
         control_refuse(c, call, &err);
     } else if (a) {
         split_await(c, a, call);

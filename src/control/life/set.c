@@ -12,11 +12,27 @@
 #include "control/life/finish.h"
 #include "control/life/start.h"
 
+static uint32_t find_missing(const struct job *j)
+{
+    uint32_t missing = 0;
+    while (job_set_component(j, missing))
+        missing++;
+    return missing;
+}
+
+int set_refuse_missing(const struct job *j, struct err *err)
+{
+    return err_set(err, -ERR_STORE_DAMAGED, "%s: " JOB_SET_TEXT_MISSING,
+                   err_text(ERR_STORE_DAMAGED), find_missing(j), job_set_id(j));
+}
+
 int set_check_whole(const struct control *c, const Pb__StepId *id, struct err *err)
 {
     const struct job *j = named_any(c, id);
     if (!j || (job_set_is_leader(j) && !id->has_set_offset))
         return 0;
+    if (named_lost_leader(c, id))
+        return set_refuse_missing(j, err);
     return err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %s", err_text(ERR_NOT_WHOLE_SET),
                    NAMED_SET_TEXT(j));
 }
@@ -243,20 +259,6 @@ enum reason set_gate_missing(const struct control *c, const struct job *j)
 {
     (void)c;
     return job_set_is_whole(j) ? REASON_NONE : REASON_SYSTEM_FAILURE;
-}
-
-static uint32_t find_missing(const struct job *j)
-{
-    uint32_t missing = 0;
-    while (job_set_component(j, missing))
-        missing++;
-    return missing;
-}
-
-int set_refuse_release(const struct job *j, struct err *err)
-{
-    return err_set(err, -ERR_STORE_DAMAGED, "%s: " JOB_SET_TEXT_MISSING,
-                   err_text(ERR_STORE_DAMAGED), find_missing(j), job_set_id(j));
 }
 
 void set_name_missing(struct job *j)

@@ -22,7 +22,7 @@ struct job;
 struct transition;
 
 /* Of an operation for whole sets: -ERR_NOT_WHOLE_SET where the request names one component, by its
- * offset or its own id. */
+ * offset or its own id; -ERR_STORE_DAMAGED where the leader's record is lost. */
 int set_check_whole(const struct control *c, const Pb__StepId *id, struct err *err);
 void set_job_over(struct control *c, const struct transition *t); /* a subscriber */
 /* Its record is needed by another component, which has not ended. */
@@ -68,8 +68,8 @@ bool set_is_not_drawn(const struct control *c, const struct job *j);
 /* The gate of a component while another one of its set has no record, because the store was
  * damaged: the set cannot start. */
 enum reason set_gate_missing(const struct control *c, const struct job *j);
-/* Of a component behind that gate: -ERR_STORE_DAMAGED, and which component is missing. */
-int set_refuse_release(const struct job *j, struct err *err);
+/* Of a set whose records are not all there: -ERR_STORE_DAMAGED, and which component is missing. */
+int set_refuse_missing(const struct job *j, struct err *err);
 /* The same as the sentence behind the job's reason. */
 void set_name_missing(struct job *j);
 /* A job whose record was set aside is over: if it was the leader of a set, the others end. */

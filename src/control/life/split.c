@@ -123,6 +123,8 @@ static int find_targets(struct control *c, const Pb__StepId *id, bool whole, str
     } else if (!id->array_tasks && a) {
         for (j = array_first(a); j; j = array_after(j))
             choose_components(j, true, out);
+    } else if (!id->array_tasks && named_lost_leader(c, id)) {
+        choose_components(named_any(c, id), true, out);
     } else if (!id->array_tasks && j) {
         choose_components(j, whole, out);
     } else if (a) {

@@ -9,6 +9,7 @@
 #include "cluster/job/job_set.h"
 #include "conf/conf_freq.h"
 #include "control/core/facts.h"
+#include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
@@ -479,13 +480,25 @@ int step_check_launcher(const Pb__StepSpec *spec, uint32_t uid, struct err *err)
                    err_text(ERR_ACCESS), spec->srun_uid, uid);
 }
 
+/* The owner of a job set reads that the record of its leader is lost. */
+static int refuse_unknown(const struct control *c, const struct caller *who, const Pb__StepSpec *r,
+                          struct err *err)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = r->has_job_id ? r->job_id : 0;
+    struct job *other = named_lost_leader(c, &id) ? named_any(c, &id) : NULL;
+    if (other && control_owns(who, other))
+        return named_job(c, &id, &other, err);
+    return control_set_error(err, ERR_NO_JOB, NULL);
+}
+
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__StepSpec *r)
 {
     struct job *j = r->has_job_id ? cluster_find_job(c->cluster, r->job_id) : NULL;
     struct err err = {0};
-    if (!j)
-        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    if (!j && refuse_unknown(c, who, r, &err) != 0)
+        control_refuse(c, call, &err);
     else if (who->uid != j->uid && !who->is_admin)
         control_refuse_code(c, call, control_denial(c, who, j), NULL);
     else if (step_check_launcher(r, j->uid, &err) < 0)
