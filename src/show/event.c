@@ -147,7 +147,7 @@ static void put_attempt(const Pb__JobRecord *job, struct str *out)
 static void put_step(const Pb__StepRecord *step, struct str *out)
 {
     str_puts(out, " step ");
-    show_put_step_name(step, out);
+    show_put_step_id(step, out);
     if (step->restarts)
         str_printf(out, " attempt=%u", step->restarts);
     put_value("name", step->name, out);

@@ -267,7 +267,7 @@ static const char *task_id(const Pb__JobLive *live, struct str *out)
 
 static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
 {
-    show_put_step_name(step, out);
+    show_put_step_id(step, out);
     return str_cstr(out);
 }
 

@@ -300,7 +300,7 @@ static void test_step_is_shown(void **state)
     s.host = "vm";
     s.srun_pid = 5184;
     s.distribution = "cyclic";
-    static const char *const names[] = {"6.0", "6.0", "3_7.0", "3_7+1.0"};
+    static const char *const names[] = {"6.0", "5+1.0", "3_7.0", "3_7+1.0"};
     for (int i = 0; i < 4; i++) { /* of a job, a component, an element, a component of an element */
         _cleanup_str_ struct str name = STR_INIT;
         Pb__StepRecord other = s;
@@ -308,6 +308,7 @@ static void test_step_is_shown(void **state)
         other.array_job_id = 3;
         other.array_task_id = 7;
         other.has_set_id = i % 2;
+        other.set_id = 5;
         other.set_offset = 1;
         show_put_step_id(&other, &name);
         assert_string_equal(str_cstr(&name), names[i]);

@@ -42,10 +42,9 @@ json_t *show_job_json(const Pb__JobRecord *job, const char *cluster);
 void show_start_text(const Pb__SubmitReply *reply, const char *part,
                      void (*say)(const char *fmt, ...));
 
-/* Appends "5.0"; of an array "3_7.0", of a component of an array element "3_7+1.0". */
+/* Appends the id as users write it: "5.0"; of a component of a job set "5+1.0"; of an array
+ * "3_7.0", of a component of an array element "3_7+1.0". */
 void show_put_step_id(const Pb__StepRecord *step, struct str *out);
-/* Like show_put_step_id(), with "5+1.0" for a component of any job set: the id that users see. */
-void show_put_step_name(const Pb__StepRecord *step, struct str *out);
 void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out);
 json_t *show_step_json(const Pb__StepRecord *step, const char *cluster, int64_t now);
 

@@ -27,26 +27,14 @@ static void put_distribution(const Pb__StepRecord *step, struct str *out)
 
 void show_put_step_id(const Pb__StepRecord *step, struct str *out)
 {
-    char id[STEP_ID_TEXT_MAX];
-    const char *text = step_id_text(step->job_id, step->step_id, id), *rest = strchr(text, '.');
-    if (!step->has_array_job_id || !rest) {
-        str_puts(out, text);
-        return;
-    }
-    str_printf(out, "%u_%u", step->array_job_id, step->array_task_id);
+    char name[STEP_ID_NAME_MAX];
+    if (step->has_array_job_id)
+        str_printf(out, "%u_%u", step->array_job_id, step->array_task_id);
+    else
+        str_printf(out, "%u", step->has_set_id ? step->set_id : step->job_id);
     if (step->has_set_id)
         str_printf(out, "+%u", step->set_offset);
-    str_puts(out, rest);
-}
-
-void show_put_step_name(const Pb__StepRecord *step, struct str *out)
-{
-    char id[STEP_ID_TEXT_MAX];
-    const char *rest = strchr(step_id_text(step->job_id, step->step_id, id), '.');
-    if (step->has_set_id && !step->has_array_job_id && rest)
-        str_printf(out, "%u+%u%s", step->set_id, step->set_offset, rest);
-    else
-        show_put_step_id(step, out);
+    str_printf(out, ".%s", step_id_name(step->step_id, name));
 }
 
 void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out)

@@ -553,7 +553,7 @@ void show_why_step_text(const Pb__StepRecord *step, struct str *out)
 {
     _cleanup_str_ struct str text = STR_INIT;
     str_puts(&text, "Step ");
-    show_put_step_name(step, &text);
+    show_put_step_id(step, &text);
     str_printf(&text, " (%s): %s", step->name ? step->name : "", word_of_step(step));
     put_date(step->suspended ? "\n  It began " : "\n  It does not wait: it began ", step->start_at,
              &text);
@@ -564,7 +564,7 @@ void show_why_step_text(const Pb__StepRecord *step, struct str *out)
 json_t *show_why_step_json(const Pb__StepRecord *step)
 {
     _cleanup_str_ struct str id = STR_INIT;
-    show_put_step_name(step, &id);
+    show_put_step_id(step, &id);
     return json_pack("{s:o, s:o, s:s, s:I, s:o}", "step", json_out_text(str_cstr(&id)), "name",
                      pack_text(step->name), "state", word_of_step(step), "start_at",
                      (json_int_t)step->start_at, "nodes", pack_text(step->nodes));

@@ -289,15 +289,15 @@ def test_signals_reach_all_components_or_one(het, running):
     assert rows(het, "-s", "-j", f"{running}+1", format="%i") == [f"{running}+1.0"]
     assert rows(het, "-s", "-j", f"{running}+2.0", format="%i") == [f"{running}+2.0"]
     shown = het.run(f"scontrol show step {running}+1.0").ok()
-    assert shown.startswith(f"StepId={running + 1}.0 ")
+    assert shown.startswith(f"StepId={running}+1.0 ")
     assert het.run(f"scontrol show step {running}.0").ok().count("StepId=") == 3
     ids = [step["step"]["id"] for step in json.loads(het.run(f"squeue -s --json -j {running}").ok())["steps"]]
     assert {(i["job_id"]["number"], i["step_het_component"]["number"], i["step_id"]) for i in ids} == {
         (running, 0, "0"), (running, 0, "batch"), (running + 1, 1, "0"), (running + 2, 2, "0")}
     # sstat and sattach
     usage = het.run(f"sstat -n -P -o jobid -j {running}").ok().splitlines()
-    assert usage == [f"{running + i}.0" for i in range(3)]
-    assert het.run(f"sstat -n -P -o jobid -j {running}+2").ok() == f"{running + 2}.0"
+    assert usage == [f"{running}+{i}.0" for i in range(3)]
+    assert het.run(f"sstat -n -P -o jobid -j {running}+2").ok() == f"{running}+2.0"
     assert "Node 0 (n2), 1 task(s)" in het.run(f"sattach --layout {running}+1.0").ok()
     assert "Node 0 (n1), 1 task(s)" in het.run(f"sattach --layout {running}.0").ok()
     het.run(f"scontrol update StepId={running}+1.0 TimeLimit=30").ok()
@@ -309,6 +309,21 @@ def test_signals_reach_all_components_or_one(het, running):
     assert step.poll() is None and len(rows(het, "-s", "-j", str(running), format="%i")) == 3
     het.run(f"scancel -s TERM {running}.0").ok()
     step.wait()
+
+
+def test_the_step_of_a_component_has_its_name(het, running):
+    """HET-36, 77: in what srun, the step's daemon and the controller say; a step of several components has the id of all."""
+    ends = "scancel $SLURM_JOB_ID+1.$SLURM_STEP_ID; sleep 100"
+    one = het.run(["srun", "-v", f"--jobid={running}+1", "-n1", "sh", "-c", ends]).stderr
+    assert re.search(rf"^srun: launching StepId={running}\+1\.\d+ on host n2, 1 tasks: 0$", one, re.M), one
+    assert re.search(rf"^slurmstepd: error: \*\*\* STEP {running}\+1\.\d+ ON n2 CANCELLED", one, re.M), one
+    all_of_it = het.run(f"srun -v --jobid={running} --het-group=0,1 -n1 true").stderr
+    assert len(re.findall(rf"^srun: launching StepId={running}\.\d+ on host", all_of_it, re.M)) == 2, all_of_it
+    holder = het.popen(["srun", f"--jobid={running}+2", "sleep", "1000"])
+    step, = eventually(lambda: rows(het, "-s", "-j", f"{running}+2", format="%i"), "the step runs")
+    het.run(["srun", f"--jobid={running}+2", "-I", "-n4", "true"]).fails(f"are held by StepId={step};")
+    het.run(f"scancel {step}").ok()
+    holder.wait()
 
 
 def test_an_update_is_for_all_or_one(het, held):

@@ -54,7 +54,7 @@ static void refuse_several(const struct options *o, const struct found *f)
 
     vec_foreach (&f->steps, s) {
         str_putc(&list, ' ');
-        show_put_step_name(*s, &list);
+        show_put_step_id(*s, &list);
     }
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Steps that cannot start yet: the missing resource, and the waiting requests. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/pb.h"
@@ -53,7 +54,8 @@ static void put_holders(const struct job *j, size_t at, enum lack lack, struct s
         if (s->overlap || !holds_lacking(s, at, lack))
             continue;
         if (count++ < HOLDERS_MOST)
-            str_printf(out, "%sStepId=%s", count > 1 ? ", " : "", STEP_ID_TEXT(j->id, s->id));
+            str_printf(out, "%sStepId=%s%s", count > 1 ? ", " : "", JOB_ID_TEXT(j),
+                       strchr(STEP_ID_TEXT(j->id, s->id), '.'));
     }
     if (count > HOLDERS_MOST)
         str_printf(out, " and %zu more", count - HOLDERS_MOST);

@@ -209,6 +209,17 @@ static int check_start_message(const Pb__StepdStart *m, struct step *step, struc
     return 0;
 }
 
+/* "5.0"; of a component of a job set but its leader "5+1.0". */
+static char *name_step(const Pb__Cred *cred)
+{
+    const Pb__JobFacts *facts = cred->facts;
+    char name[STEP_ID_NAME_MAX];
+    step_id_name(cred->step_id, name);
+    if (facts && facts->has_set_id && facts->set_offset)
+        return mem_printf("%u+%u.%s", facts->set_id, facts->set_offset, name);
+    return mem_printf("%u.%s", cred->job_id, name);
+}
+
 static void read_identity(struct step *step, const Pb__StepdStart *m)
 {
     step->start = m;
@@ -233,8 +244,7 @@ static void read_identity(struct step *step, const Pb__StepdStart *m)
     step->log_file = m->log_file ? mem_strdup(m->log_file) : NULL;
     step->slurmd_uid = m->has_slurmd_uid ? m->slurmd_uid : 0;
     step->confirms_end = m->has_confirms_end && m->confirms_end;
-    char name[STEP_ID_TEXT_MAX];
-    step->name = mem_strdup(step_id_text(step->job_id, step->step_id, name));
+    step->name = name_step(step->granted);
     str_append(&step->cred, m->cred.data, m->cred.len);
     step->group_count = m->n_gids;
     step->groups = mem_new_array(gid_t, m->n_gids + 1);

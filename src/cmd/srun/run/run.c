@@ -511,13 +511,25 @@ static void on_copied(struct run *run, bool all)
     give_up(run, NULL);
 }
 
+/* The only component of the step is in its name; a step of several components has the id of all. */
+static void name_step(struct run *run)
+{
+    const struct Pb__StepSpec *spec = run->options->step;
+    bool in_one = spec->has_set_offset && spec->n_parts == 0;
+    char offset[16] = "";
+
+    if (in_one)
+        snprintf(offset, sizeof(offset), "+%u", spec->set_offset);
+    snprintf(run->step_name, sizeof(run->step_name), "StepId=%u%s%s", run->job_id, offset,
+             strchr(STEP_ID_TEXT(run->job_id, run->step_id), '.'));
+}
+
 static void on_srun_step(struct run *run)
 {
     struct err err = {0};
 
     run->step_id = run->step->step_id;
-    snprintf(run->step_name, sizeof(run->step_name), "StepId=%s",
-             STEP_ID_TEXT(run->job_id, run->step_id));
+    name_step(run);
     run->phase = RUN_RUNNING;
     run->finish = finish_watch(run);
     begin_tasks(run);
