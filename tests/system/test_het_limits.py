@@ -43,6 +43,51 @@ def test_limit(het, word, line, said):
     het.run(line).ok()
 
 
+NODES = "srun -w n1 true : -w n1 true"
+DOCUMENTED = [  # the word of the limit, and a request that it refuses
+    ("arrays", ["sbatch", "-W", "-a", "0-1", "-n1", ":", "-n1", "--wrap=true"]),
+    ("arrays", ["sbatch", "-a", "0-1", "--test-only", "-n1", ":", "-n1", "--wrap=true"]),
+    ("licenses", ["sbatch", "-W", "-n1", ":", "-L", "a:2", "-n1", "--wrap=true"]),
+    ("licenses", ["sbatch", "--test-only", "-n1", ":", "-L", "a:2", "-n1", "--wrap=true"]),
+    ("licenses", ["salloc", "-Q", "-L", "a:1", "-n1", ":", "-n1", "-L", "a:1", "true"]),
+    ("licenses", ["srun", "-n1", ":", "-n1", "-L", "a:1", "true"]),
+    ("het_steps", salloc("-n1 : -N2", "srun --jobid=$SLURM_JOB_ID+1 -N1 true : -N1 true")),
+    ("multi_prog", salloc("-n1 : -n1", "echo '* true' >programs; srun --het-group=0,1 --multi-prog programs")),
+    ("multi_prog", salloc("-n1 : -n1", "echo '* true' >programs; srun --multi-prog programs : --multi-prog programs")),
+    ("one_node", salloc("-N1 --exclusive -w n1", NODES)),
+    ("one_node", salloc("-N2 --exclusive", "srun -r0 -N1 true : -r0 -N1 true")),
+    ("one_node", salloc("-N1 -n3", "srun -n1 true : -n2 true")),
+    ("one_node", salloc("-N2 -n4", "srun -N2 -n2 true : -N1 -n1 true")),
+    ("one_node", salloc("-N2 -n4", "srun -N1 -n1 true : -N2 -n2 true")),
+    ("builtin", ["sbatch", "-W", "-n1", ":", "-n1", "--wrap=true"]),
+    ("builtin", ["sbatch", "--test-only", "-n1", ":", "-n1", "--wrap=true"]),
+    ("builtin", ["salloc", "-Q", "-n1", ":", "-n1", "true"]),
+    ("builtin", ["srun", "-n1", ":", "-n1", "true"]),
+]
+
+
+def test_each_refusal_names_its_limit(make_cluster):
+    """HET-99, 102, 103, 106, 110, 111: with HetLimits=documented each refusal has the word that lifts it, and the request is accepted without it."""
+    c = make_cluster(nodes=4, cpus=4, conf="Licenses=a:4\n")
+    for limits in "documented", "none":
+        for scheduler in "backfill", "builtin":
+            c.conf_file.write_text(c.conf_file.read_text() + f"SchedulerType=sched/{scheduler}\n")
+            keep(c, limits)
+            c.kill("slurmctld")
+            c.start_controller()
+            c.wait_ready()
+            for word, line in DOCUMENTED:
+                if (word == "builtin") != (scheduler == "builtin"):
+                    continue
+                done = c.run(line)
+                said = [text for text in done.stderr.splitlines() if f"HetLimits={word}" in text and "warning" not in text]
+                if limits == "none":
+                    assert (done.returncode, said) == (0, []), f"{line}: {done}"
+                else:
+                    assert done.returncode != 0 and len(said) == 1, f"{line}: {done}"
+            assert c.run("squeue -h").ok() == ""
+
+
 def test_as_many_components_as_there_may_be(make_cluster):
     """128 components, and one step over all of them."""
     c = make_cluster(nodes=2, cpus=64)

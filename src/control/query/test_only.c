@@ -166,7 +166,9 @@ static void check_set(struct control *c, uint64_t call, const struct caller *who
                                     .components = r->components,
                                     .n_components = r->n_components,
                                     .payload = r->payload};
-    int rc = submit_make_set(c, who, &set, &leader, &err);
+    int rc = spec.array_inx ? submit_check_array(c, &set, &err) : 0;
+    if (rc == 0)
+        rc = submit_make_set(c, who, &set, &leader, &err);
     if (rc < 0)
         control_refuse(c, call, &err);
     if (rc != 0)

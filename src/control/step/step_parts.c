@@ -148,22 +148,32 @@ static bool has_earlier_in_job(const struct step_parts *parts, size_t i)
     return false;
 }
 
+/* The part would have nodes if it could share them: the message says that the limit keeps it. */
+static int refuse_shared_node(const struct control *c, int code, struct err *err)
+{
+    const struct err what = *err;
+    return conf_sets_refuse(c->conf, CONF_SETS_one_node, code, what.text, err);
+}
+
 /* Finds nodes of its own; if its job has none, nodes of earlier parts. */
 static int find_layout(struct control *c, struct step_parts *parts, size_t i, struct arena *arena,
                        struct err *err)
 {
     struct step_part *part = &parts->list[i];
     struct err why = {0};
+    bool keeps = conf_sets_keep(c->conf, CONF_SETS_one_node);
     part->layout.before = i ? &parts->list[i - 1].layout : NULL;
     part->layout.shares = false;
     parts->laid_out++;
     int rc = step_layout_find(c, part->job, &part->spec, arena, &part->layout, err);
     if (rc == 0 || rc == -ERR_NODES_BUSY || !has_earlier_in_job(parts, i) ||
-        conf_sets_keep(c->conf, CONF_SETS_one_node))
+        (keeps && part->layout.nodes_given))
         return rc;
     step_layout_done(&part->layout);
     part->layout.shares = true;
     int again = step_layout_find(c, part->job, &part->spec, arena, &part->layout, &why);
+    if (keeps)
+        return again == 0 || again == -ERR_NODES_BUSY ? refuse_shared_node(c, rc, err) : rc;
     if (again == 0 || again == -ERR_NODES_BUSY || part->layout.nodes_given) {
         *err = why;
         rc = again;

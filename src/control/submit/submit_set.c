@@ -212,6 +212,14 @@ static int read_elements(const struct control *c, const struct set_request *r, s
     return rc == 0 ? submit_check_count(c, (size_t)tasks->count * (1 + r->n_components), err) : rc;
 }
 
+int submit_check_array(const struct control *c, const struct set_request *r, struct err *err)
+{
+    struct idset tasks = {0};
+    int rc = read_elements(c, r, &tasks, err);
+    idset_done(&tasks);
+    return rc;
+}
+
 /* Of all elements together, when the first one says whose they are. */
 static int check_share(struct control *c, const struct caller *who, const struct set_request *r,
                        const struct job *first, size_t elements, struct err *err)

@@ -35,6 +35,8 @@ void submit_admit_set(struct control *c, struct job *leader, uint64_t key);
 /* Whether the cluster can ever satisfy the joint licence request of all components of a set. */
 int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err);
 
+/* Whether the leader's array_inx may be requested. */
+int submit_check_array(const struct control *c, const struct set_request *r, struct err *err);
 /* r->leader has array_inx. As submit_make_set(): *out is the first leader. */
 int submit_make_array(struct control *c, const struct caller *who, const struct set_request *r,
                       struct job **out, struct err *err);
