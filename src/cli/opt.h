@@ -119,7 +119,9 @@ struct opt {
     char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
     char *next_component; /* name of the next component in the script */
     char *component_list; /* components of a job set, parsed by opt_components_finish() */
-    bool names_component; /* srun: --jobid=JOB+OFFSET, which applies to later components too */
+    /* srun: --jobid=JOB+OFFSET names the component, for later components too. */
+    bool names_component;
+    uint32_t named_component;
     /* From --tres-per-task: "ansys:1,x:2"; opt_finish() multiplies and adds them. */
     char *task_licenses;
     char *node_gres, *task_gres; /* all such options combined; set by opt_finish() */

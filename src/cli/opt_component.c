@@ -534,6 +534,19 @@ static int read_groups(struct opt *o, bool taken[], struct err *err)
     }
 }
 
+/* --het-group and --jobid=JOB+OFFSET may only name the same component. */
+static int check_named(struct opt_component *c, struct err *err)
+{
+    struct opt *o = &c->opt;
+    bool same = c->group_count == 1 && c->groups[0] == o->named_component;
+    if (!o->names_component || same)
+        return 0;
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "--jobid=%u+%u names component %u, and --het-group=%s names others: use one of "
+                    "the two options",
+                    o->job_id, o->named_component, o->named_component, o->component_list);
+}
+
 /* With --jobid=JOB+OFFSET, a later component without --het-group runs in the named component too.
  */
 static void share_group(struct opt_component *c, const struct opt_component *leader)
@@ -553,6 +566,8 @@ static int find_groups(struct opt_components *cs, size_t offset, bool taken[], s
     }
     if (!c->opt.job_id)
         c->opt.job_id = leader->opt.job_id; /* applies to the whole step */
+    if (c->opt.names_component && !c->opt.component_list)
+        c->opt.component_list = mem_printf("%u", c->opt.named_component);
     memcpy(before, taken, sizeof before);
     int r = c->opt.component_list ? read_groups(&c->opt, taken, err)
                                   : add_group(&c->opt, (uint32_t)offset, taken, err);
@@ -560,7 +575,7 @@ static int find_groups(struct opt_components *cs, size_t offset, bool taken[], s
     for (uint32_t g = 0; r == 0 && g < JOB_SET_MAX; g++)
         if (taken[g] && !before[g])
             c->groups[c->group_count++] = g;
-    return r;
+    return r == 0 ? check_named(c, err) : r;
 }
 
 static int check_names(struct opt *o, struct err *err)

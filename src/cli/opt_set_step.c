@@ -38,10 +38,8 @@ int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --jobid.",
                         arg);
     o->job_id = id.job_id;
-    if (id.has_set_offset && !o->component_list) {
-        o->component_list = mem_printf("%u", id.set_offset);
-        o->names_component = true;
-    }
+    o->names_component = id.has_set_offset;
+    o->named_component = id.set_offset;
     return 0;
 }
 

@@ -486,20 +486,20 @@ static void test_options_fill_the_job_spec(void **state)
     opt_done(&o);
 }
 
-/* JOB+OFFSET selects a component like --het-group, which takes precedence. */
+/* JOB+OFFSET names a component, and the last --jobid counts. */
 static void a_job_id_names_a_component(void **state)
 {
     struct opt o;
     assert_int_equal(apply_options(&o, OPT_SRUN, NULL, "", "srun|--jobid=7+2", NULL), 0);
     assert_int_equal(o.job_id, 7);
-    assert_string_equal(o.component_list, "2");
+    assert_true(o.names_component && o.named_component == 2);
     opt_done(&o);
     assert_int_equal(apply_options(&o, OPT_SRUN, NULL, "", "srun|--jobid=7", NULL), 0);
-    assert_null(o.component_list);
+    assert_false(o.names_component);
     opt_done(&o);
-    assert_int_equal(
-        apply_options(&o, OPT_SRUN, NULL, "", "srun|--het-group=0,1|--jobid=7+2", NULL), 0);
-    assert_string_equal(o.component_list, "0,1");
+    assert_int_equal(apply_options(&o, OPT_SRUN, NULL, "", "srun|--jobid=7+2|--jobid=8", NULL), 0);
+    assert_false(o.names_component);
+    assert_int_equal(o.job_id, 8);
     opt_done(&o);
     static const char *const bad[] = {"srun|--jobid=7+", "srun|--jobid=7_1", "srun|--jobid=7.0",
                                       "srun|--jobid=0"};

@@ -326,6 +326,16 @@ def test_the_step_of_a_component_has_its_name(het, running):
     holder.wait()
 
 
+def test_jobid_and_het_group_name_the_same_component(het, running):
+    """HET-68: what the two say must agree."""
+    where = ["printenv", "SLURMD_NODENAME"]
+    for line in (["--het-group=0", f"--jobid={running}+1"], [f"--jobid={running}+1", "--het-group=0"], [f"--jobid={running}+1", "--het-group=0,1"]):
+        het.run(["srun", *line, *where]).fails(f"srun: error: --jobid={running}+1 names component 1, and --het-group=0")
+    for line in (["--het-group=1", f"--jobid={running}+1"], [f"--jobid={running}+1", "--het-group=1"], [f"--jobid={running}+1"],
+                 [f"--jobid={running}+2", f"--jobid={running}+1"], [f"--jobid={running}+2", f"--jobid={running}", "--het-group=1"]):
+        assert het.run(["srun", *line, "-n1", *where]).ok() == "n2", line
+
+
 def test_an_update_is_for_all_or_one(het, held):
     """HET-48, 49."""
     het.run(f"scontrol update jobid={held}+2 account=abc").ok()
