@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from harness import Cluster, eventually, fields_of, many
+from harness import ROOT, Cluster, eventually, fields_of, many
 from statefile import JOB, State, fields_in
 from test_completions import offered
 
@@ -334,6 +334,27 @@ def test_jobid_and_het_group_name_the_same_component(het, running):
     for line in (["--het-group=1", f"--jobid={running}+1"], [f"--jobid={running}+1", "--het-group=1"], [f"--jobid={running}+1"],
                  [f"--jobid={running}+2", f"--jobid={running}+1"], [f"--jobid={running}+2", f"--jobid={running}", "--het-group=1"]):
         assert het.run(["srun", *line, "-n1", *where]).ok() == "n2", line
+
+
+def test_the_script_is_the_leaders(het, running):
+    """HET-41: scancel --batch signals a script, or says that there is none."""
+    over(het, running)
+    job = submit(het, wrap="trap 'echo got >>batch-signals' USR1; : >batch-signals; while :; do sleep 0.1; done")
+    mark = het.work / "batch-signals"
+    eventually(mark.exists, "the script runs")
+    for asked in f"{job}+1", job + 2:
+        het.run(f"scancel -s USR1 --batch {asked}").fails(
+            f"Kill job error on job id {asked}: Invalid job step id specified: job {job}+{str(asked)[-1] if '+' in str(asked) else 2} has no script: "
+            f"that of heterogeneous job {job} is its leader's")
+    for count, asked in enumerate((job, f"{job}+0", "-u root" if ROOT else f"-t R {job}"), 1):
+        done = het.run(f"scancel -s USR1 --batch {asked}")
+        assert (done.ok(), done.stderr) == ("", "")
+        eventually(lambda: mark.read_text().count("got") == count, f"the script has signal {count}")
+    over(het, job)
+    het.run("salloc -Q --no-shell -n1").ok()
+    plain, = rows(het, "-t", "R", format="%i")
+    het.run(f"scancel -s USR1 --batch {plain}").fails(f"Invalid job step id specified: job {plain} has no script")
+    over(het, plain)
 
 
 def test_an_update_is_for_all_or_one(het, held):

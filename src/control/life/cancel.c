@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "base/step_id.h"
+#include "cluster/job/job_set_text.h"
 #include "control/core/filter.h"
 #include "control/core/named.h"
 #include "control/core/reply.h"
@@ -243,12 +244,18 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     return sent ? 0 : ERR_NODES_DOWN;
 }
 
+/* Only the script gets the signal. */
+static bool is_for_script(const Pb__JobSignal *r)
+{
+    return OR(r, batch_only, false) && !OR(r, full, false);
+}
+
 /* Signals the nodes on which the job may run; for the script, only its node: the other nodes would
  * keep the signal until their parts begin. */
 static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
                       struct hostlist *missed)
 {
-    bool script_only = j->batch && OR(r, batch_only, false) && !OR(r, full, false);
+    bool script_only = j->batch && is_for_script(r);
     bool meant = false, sent = false;
     vec_foreach (&attempt_of(j)->alloc, a) {
         if (a->released || (!a->touched && j->batch) || (script_only && a != job_host(j)))
@@ -291,6 +298,8 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         return ERR_JOB_PENDING;
     if (!may_signal(j, r->signal))
         return ERR_TRANSITION;
+    if (is_for_script(r) && !j->batch)
+        return ERR_NO_STEP;
     int code = signal_job(c, j, r, missed);
     bool stopped = r->signal == SIGSTOP || (attempt_of(j)->stopped && r->signal != SIGCONT);
     if (code == 0 && stopped != attempt_of(j)->stopped) {
@@ -394,6 +403,8 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
         out->matched++;
         _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
         int code = touch_job(c, who, j, r, missed);
+        if (code == ERR_NO_STEP) /* it has no script, and was not named */
+            continue;
         note_job(out, j, r, code, missed);
         for (size_t k = 0; k < parts.len && code == 0; k++)
             if (parts.data[k].job_id == j->id)
@@ -457,6 +468,17 @@ static int find_targets(struct control *c, const Pb__StepId *id, struct split_li
                            : split_whole_targets(c, id, parts, err);
 }
 
+/* Says that the job has no script, of which a request asks. */
+static void refuse_script(const struct job *j, struct err *err)
+{
+    if (j->set)
+        err_set(err, -ERR_NO_STEP, "%s: " JOB_SET_TEXT_NO_SCRIPT, err_text(ERR_NO_STEP),
+                JOB_ID_TEXT(j), NAMED_SET_TEXT(j));
+    else
+        err_set(err, -ERR_NO_STEP, "%s: job %s has no script", err_text(ERR_NO_STEP),
+                JOB_ID_TEXT(j));
+}
+
 static void touch_target(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                          const Pb__StepId *id, struct results *out)
 {
@@ -477,10 +499,12 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
     if (own && !id->has_step_id && ends_job(r) && named_lost_leader(c, id) &&
         aside_cancel(c, who, id->job_id, true) == 0) /* the leader still ran */
         code = 0;
+    if (code == ERR_NO_STEP && !id->has_step_id)
+        refuse_script(cluster_find_job(c->cluster, parts.data[0].job_id), &err);
     vec_done(&parts);
     out->matched += code != ERR_NO_JOB && (found || code == 0);
-    note_result(out, id->job_id, id, code, code == ERR_NO_JOB && err.code ? err.text : NULL,
-                missed);
+    bool says = (code == ERR_NO_JOB || code == ERR_NO_STEP) && err.code;
+    note_result(out, id->job_id, id, code, says ? err.text : NULL, missed);
 }
 
 void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
