@@ -426,8 +426,8 @@ static void note_licenses(struct opt_components *cs, size_t offset)
     bool of_job = o->command != OPT_SRUN || !o->in_job;
     if (of_job && is_own(o, OPT_ID_licenses) && o->licenses && *o->licenses)
         opt_note(o, OPT_ID_licenses,
-                 "option --licenses beyond component 0: the licenses of all components are counted "
-                 "together, and HetLimits=licenses in slurm.conf refuses them here");
+                 "option --licenses beyond component 0: the licenses of all components are added, "
+                 "unless HetLimits=licenses in slurm.conf refuses them");
 }
 
 int opt_components_apply_argv(struct opt_components *cs, struct err *err)

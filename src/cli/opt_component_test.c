@@ -561,8 +561,7 @@ static void test_ineffective_component_options_are_reported(void **state)
         {"sbatch -L a -n1 : -n1 x.sh", "", ""},
         {"sbatch -L a -n1 : -L b -n1 x.sh", "",
          "warning: option --licenses beyond component 0: the licenses of all components are "
-         "counted "
-         "together, and HetLimits=licenses in slurm.conf refuses them here\n"},
+         "added, unless HetLimits=licenses in slurm.conf refuses them\n"},
         /* only one note */
         {"sbatch --qos=a : --qos=b x.sh", "warning: option --qos is accepted and has no effect\n",
          ""},

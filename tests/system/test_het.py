@@ -250,9 +250,30 @@ def test_what_components_have_in_common(het):
     assert rows(het, "-n", "common") == []
 
 
+def test_a_colon_after_the_script_is_its_argument(het):
+    """HET-04: as the manual of sbatch has it; components are separated before the script."""
+    (het.work / "colon.sh").write_text("#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob name=io\n#SBATCH -n1\necho $SLURM_HET_SIZE \"$@\"\n")
+    job = het.run("sbatch --parsable -W -o colon.out colon.sh a : -n2").ok()
+    assert (het.work / "colon.out").read_text() == "2 a : -n2\n"
+    assert rows(het, "-t", "all", "-j", job, format="%i") == [f"{job}+0", f"{job}+1"]
+
+
+def test_the_name_of_a_component_on_the_command_line(het):
+    """Takes precedence over that of the script, as each option does."""
+    script = "#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob name=io\n#SBATCH -n1\n"
+    for line, names in (("--component=main", ["main", "io"]), ("-n1 : --component=disk", ["N/A", "disk"])):
+        job = het.run(f"sbatch --parsable -H {line}", stdin=script).ok()
+        assert het.run(["squeue", "-h", "-S", "i", "-j", job, "-O", "HetComponent"]).ok().split() == names
+        het.run(f"scancel {job}").ok()
+    het.run("sbatch -H --component=io", stdin=script).fails("Duplicate component name 'io': components 0 and 1 have it")
+
+
 def test_test_only_checks_every_component(het):
     asked = het.run(["sbatch", "-Jasked", "-n1", ":", "-n2", "-p", "p2", "--test-only", "--wrap=true"])
-    assert asked.ok() == "" and "to start at" in asked.stderr
+    assert asked.ok() == "" and "to start at" in asked.stderr and asked.stderr.endswith(" in partition p1,p2\n"), asked.stderr
+    for part in "p1", "p2":
+        asked = het.run(["sbatch", "-Jasked", "-p", part, "-n1", ":", "-n2", "-p", part, "--test-only", "--wrap=true"])
+        assert asked.stderr.endswith(f" in partition {part}\n"), asked.stderr
     het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-p", "none", "--wrap=true"]).fails(
         "allocation failure: ", "Invalid partition name specified")
     never = het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-N4", "-n16", "--wrap=true"])

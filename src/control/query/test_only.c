@@ -150,6 +150,19 @@ static void put_set_start(struct control *c, const struct job *leader, Pb__Submi
         (char *)"not before that; how much later depends on the jobs that wait before it";
 }
 
+/* Appends the partitions of the components, each once. */
+static void put_set_partitions(const struct job *leader, struct str *out)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct part *part = job_set_component(leader, i)->part;
+        bool is_new = true;
+        for (uint32_t k = 0; k < i; k++)
+            is_new = is_new && job_set_component(leader, k)->part != part;
+        if (is_new)
+            str_printf(out, "%s%s", out->len ? "," : "", part->conf.name);
+    }
+}
+
 /* For a job set. */
 static void check_set(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__SubmitRequest *r)
@@ -157,6 +170,7 @@ static void check_set(struct control *c, uint64_t call, const struct caller *who
     struct err err = {0};
     struct job *leader;
     char *waits;
+    _cleanup_str_ struct str names = STR_INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
@@ -175,7 +189,8 @@ static void check_set(struct control *c, uint64_t call, const struct caller *who
         return;
     reply.has_job_id = true;
     reply.job_id = leader->id;
-    reply.partition = (char *)leader->part->conf.name;
+    put_set_partitions(leader, &names);
+    reply.partition = (char *)str_cstr(&names);
     reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
     reply.start_note = describe_wait(c, leader, &spec);
     waits = reply.start_note;
