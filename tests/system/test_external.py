@@ -92,7 +92,7 @@ def test_the_queue_is_reordered_held_placed(make_cluster, programs):
     run(c, calls, "start", short, "n9").fails("2018: Invalid node name specified")
     run(c, calls, "start", 9999, "n1").fails("2017: Invalid job id specified")
     run(c, calls, "hold", short).ok()
-    assert c.job(short)["Reason"] == "JobHeldUser" or not ROOT or c.job(short)["Priority"] == "0"
+    assert (c.job(short)["Reason"], c.job(short)["Priority"]) == ("JobHeldAdmin", "0")
     c.kill("slurmctld")
     c.start_controller()
     if ROOT:

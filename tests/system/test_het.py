@@ -428,7 +428,7 @@ def test_a_held_component_is_shown_alike_everywhere(het):
 
     for held_one in (0, 2):
         het.run(f"scontrol hold {leader}+{held_one}").ok()
-        eventually(lambda: views() == [{"JobHeldUser"} if i == held_one else {"Dependency"} for i in range(3)], views)
+        eventually(lambda: views() == [{"JobHeldAdmin"} if i == held_one else {"Dependency"} for i in range(3)], views)
         het.run(f"scontrol update jobid={leader}+1 timelimit={3 + held_one}").ok()
         eventually(lambda: views()[1] == {"Dependency"}, views)
         het.run(f"scontrol release {leader}").ok()

@@ -198,7 +198,7 @@ def test_a_component_of_several_elements(het):
     array = het.sbatch("-a", "1-3", "-n1", ":", "-n1", "--component=io", wrap=WAIT)
 
     def held():
-        return [line.split()[0] for line in rows(het, "-r", "-j", str(array), format="%i %r") if line.endswith(" JobHeldUser")]
+        return [line.split()[0] for line in rows(het, "-r", "-j", str(array), format="%i %r") if line.endswith(" JobHeldAdmin")]
 
     for name in "1", "io":
         several, changed = f"{array}_[1-2]+{name}", f"by-{name}"
@@ -392,7 +392,7 @@ def test_hold_and_release(het, whole, verb):
         is_whole = c is whole
 
         def held():
-            return which(c, leader, "Reason", "JobHeldUser")
+            return which(c, leader, "Reason", "JobHeldAdmin" if verb == "hold" else "JobHeldUser")
 
         for asked, alone in ((leader, [0, 1, 2]), (f"{leader}+1", [1]), (leader + 2, [0, 1, 2] if is_whole else [2])):
             c.run(f"scontrol {verb} {asked}").ok()

@@ -97,7 +97,7 @@ COMMANDS = [
     ("submit", nothing, "sbatch -J {} -o /dev/null --wrap true", count_of("squeue -h -o %j"), 1),
     ("submit_array", nothing, "sbatch -J {} --array=1-50 -o /dev/null --wrap true", count_of("squeue -h -r -o %j"), 50),
     ("update", held, "scontrol update JobId={} TimeLimit=17 Comment=changed", of_job("TimeLimit", "Comment"), ("00:17:00", "changed")),
-    ("hold", waits, "scontrol hold {}", of_job("Priority", "Reason"), ("0", "JobHeldUser")),
+    ("hold", waits, "scontrol hold {}", of_job("Priority", "Reason"), ("0", "JobHeldAdmin")),
     ("release", lambda c: c.sbatch("-H", "-o", "/dev/null", wrap="true"), "scontrol release {}", of_job("Reason"), ("PartitionDown",)),
     ("cancel", held, "scancel {}", of_job("JobState"), ("CANCELLED",)),
     ("cancel_running", runs, "scancel {}", of_job("JobState"), ("CANCELLED",)),

@@ -158,7 +158,7 @@ def test_the_start_of_a_pending_job_is_estimated(cluster):
     assert (said.returncode, said.stderr) == (0, f"srun: Job {pending} to start at {end} using 6 processors on nodes n[1-2] in partition main\n")
     cluster.run(f"scontrol hold {pending}").ok()
     held = cluster.run(f"srun --test-only --jobid={pending} true")
-    assert (held.returncode, held.stderr) == (0, f"srun: Job {pending}: no start can be foreseen: JobHeldUser\n")
+    assert (held.returncode, held.stderr) == (0, f"srun: Job {pending}: no start can be foreseen: JobHeldAdmin\n")
     inside = cluster.run("srun --test-only -n1 true", env={"SLURM_JOB_ID": str(blocker)})
     assert inside.returncode == 0 and f"to start at {end} using 1 processors" in inside.stderr and f"Job {pending} " not in inside.stderr
     cluster.cancel_all()

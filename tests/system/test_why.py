@@ -233,7 +233,7 @@ def test_why_explains_array_elements(c):
                sorted(c.run("squeue -h -t R -o %K").ok().split()) == ["0", "1"], "another one runs")
     running = why(c, f"{job}_0")
     assert running["state"] == "RUNNING" and running["rule"] is None and running["changes"] == []
-    c.run(f"scontrol hold {job}_4").ok()
+    c.run(f"scontrol uhold {job}_4").ok()
     held = why(c, f"{job}_4")
     assert held["rule"] == "held" and change_of(held, "hold")["command"] == f"scontrol release {job}_4"
     c.run(f"sluice why {job}_77").fails("Invalid job id specified")

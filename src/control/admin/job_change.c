@@ -396,7 +396,8 @@ static void apply_hold(struct control *c, const struct caller *who, struct job *
     bool wanted;
     if (!read_hold(r, &wanted))
         return;
-    bool admin = who->is_operator && who->uid != j->uid && !(r->has_user_hold && r->user_hold);
+    bool own_requeue = r->has_requeue && r->requeue && who->uid == j->uid;
+    bool admin = who->is_operator && !own_requeue && !(r->has_user_hold && r->user_hold);
     bool was_held = j->held || j->admin_hold;
     if (!wanted)
         j->held = j->special_exit = false;
