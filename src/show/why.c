@@ -93,7 +93,17 @@ static void put_ended(const Pb__JobRecord *job, struct str *out)
     str_puts(out, live->has_exit_status ? ", exit code " : "");
     if (live->has_exit_status)
         job_state_put_exit(live->exit_status, out);
-    str_puts(out, live->completing ? ". Its nodes are still being cleaned up.\n" : ".\n");
+    if (!job_state_stages_out(live)) {
+        str_puts(out, live->completing ? ". Its nodes are still being cleaned up.\n" : ".\n");
+        return;
+    }
+    bool failed = live->burst->failed && live->reason_detail;
+    str_puts(out, ". Its data are being staged out of its burst buffer.\n");
+    if (failed)
+        str_printf(out, "  %s\n  End this without its data: scancel --hurry ", live->reason_detail);
+    if (failed)
+        job_ids_put(live, out);
+    str_puts(out, failed ? "\n" : "");
 }
 
 /* --- a pending job ------------------------------------------------------------------------------

@@ -212,6 +212,23 @@ def test_a_buffer_is_of_one_component(make_cluster):
     c.run("scontrol create reservation=r starttime=now duration=5 users=root nodes=n1 burstbuffer=10").fails("BurstBuffer")
 
 
+def test_buffers_of_components_together(make_cluster):
+    """HET-25: components that together need more than their pool has are refused; sluice why of a component whose data are staged out says so."""
+    c = make(make_cluster)
+    script = "#!/bin/sh\n#BB_LUA pool=p capacity={0}\n#SBATCH hetjob\n#BB_LUA pool=p capacity={0}\ntrue\n"
+    eventually(lambda: "TotalSpace=10" in c.run("scontrol show burstbuffer").ok(), "the pools are known")
+    c.run("sbatch", stdin=script.format(6)).fails("pool 'p' has 10, 12 requested by all components together")
+    assert c.run("squeue -h").ok() == ""
+    (c.dir / "fail-data_out").touch()
+    job = c.sbatch(script=script.format(5))
+    for name in (job, f"{job}+1"):
+        said = eventually(lambda: "told to fail" in (text := c.run(f"sluice why {name}").ok()) and text, lambda: c.run(f"sluice why {name}").ok())
+        assert "STAGE_OUT" in said and "Its data are being staged out of its burst buffer." in said, said
+        assert "cleaned up" not in said and f"scancel --hurry {job}+{'01'[name != job]}\n" in said + "\n", said
+    c.run(f"scancel --hurry {job}").ok()
+    c.wait(job)
+
+
 def test_check_and_nothing_without_a_type(make_cluster):
     """HET-28: without a BurstBufferType scripts stay as they are; slurmctld --check reads the file and the script."""
     c = make_cluster(nodes=2)

@@ -109,6 +109,46 @@ int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, s
     return rc;
 }
 
+/* --- the components of a set --------------------------------------------------------------------
+ */
+
+static uint64_t round_up(const struct burst_pool *pool, uint64_t size)
+{
+    uint64_t rest = pool->granularity ? size % pool->granularity : 0;
+    return rest ? size + (pool->granularity - rest) : size;
+}
+
+/* Returns the space of the pool that the job, or all components of its set, need at the same
+ * time. */
+static uint64_t count_needed(const struct job *j, const struct burst_pool *pool)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        const struct job_burst *b = component && !job_is_final(component) ? component->burst : NULL;
+        if (!b || !str_eq(b->pool, pool->name))
+            continue;
+        uint64_t size = round_up(pool, b->size);
+        sum = size < UINT64_MAX - sum ? sum + size : UINT64_MAX;
+    }
+    return sum;
+}
+
+int burst_check_set(const struct control *c, const struct job *leader, struct err *err)
+{
+    if (!burst_is_on(c))
+        return 0;
+    vec_foreach (&c->burst->pools, pool) {
+        uint64_t needed = count_needed(leader, pool);
+        if (needed > pool->total)
+            return err_set(err, -ERR_BURST,
+                           "%s: pool '%s' has %llu, %llu requested by all components together",
+                           err_text(ERR_BURST), pool->name, (unsigned long long)pool->total,
+                           (unsigned long long)needed);
+    }
+    return 0;
+}
+
 void burst_admit(struct control *c, struct job *j)
 {
     if (j->burst)
@@ -184,6 +224,10 @@ static void stage_elements(struct control *c, struct job *j)
 void burst_turn(struct control *c)
 {
     VEC(uint32_t) ids = {0};
+    if (c->burst->room_due) {
+        c->burst->room_due = false;
+        burst_retry_waiting(c);
+    }
     if (!c->burst->elements_due)
         return;
     c->burst->elements_due = false;
@@ -509,6 +553,7 @@ void burst_change(struct control *c, struct job *j)
         j->burst = make_buffer(spec ? spec->burst_buffer : NULL);
         if (is_new)
             burst_admit(c, j);
+        c->burst->room_due = true; /* for the other components of its set, too */
         return;
     }
     b->failed = false;
@@ -575,8 +620,10 @@ enum reason burst_failed_reason(const struct control *c, const struct job *j)
                                                          : REASON_NONE;
 }
 
-/* Whether no earlier job waits for the same pool. */
-static bool is_first_for_pool(const struct control *c, const struct job *j)
+/* Whether no earlier job waits for the same pool. A job that needs more than the pool has keeps no
+ * other one waiting. */
+static bool is_first_for_pool(const struct control *c, const struct job *j,
+                              const struct burst_pool *pool)
 {
     vec_foreach (&c->burst->jobs, id) {
         const struct job *other = *id == j->id ? NULL : cluster_find_job(c->cluster, *id);
@@ -584,13 +631,14 @@ static bool is_first_for_pool(const struct control *c, const struct job *j)
             return true;
         if (other && other->burst && other->state == PB__JOB_STATE__PENDING &&
             other->reason == REASON_BURST_BUFFER_RESOURCES &&
-            str_eq(other->burst->pool, j->burst->pool))
+            str_eq(other->burst->pool, pool->name) && count_needed(other, pool) <= pool->total)
             return false;
     }
     return true;
 }
 
-/* Whether the pool has space. *size: size of the buffer, rounded up to the granularity. */
+/* Whether the pool has space. *size: size of the buffer, rounded up to the granularity. A component
+ * gets none of a pool that is too small for all components. */
 static bool has_room(const struct control *c, const struct job *j, uint64_t *size)
 {
     const struct job_burst *b = j->burst;
@@ -600,10 +648,10 @@ static bool has_room(const struct control *c, const struct job *j, uint64_t *siz
     const struct burst_pool *pool = burst_find_pool(c, b->pool, strlen(b->pool));
     if (!pool)
         return false;
-    uint64_t rest = pool->granularity ? b->size % pool->granularity : 0;
     uint64_t used = burst_pool_used(c, b->pool);
-    *size += rest ? pool->granularity - rest : 0;
-    return *size <= pool->total && used <= pool->total - *size && is_first_for_pool(c, j);
+    *size = round_up(pool, b->size);
+    return count_needed(j, pool) <= pool->total && *size <= pool->total &&
+           used <= pool->total - *size && is_first_for_pool(c, j, pool);
 }
 
 /* The job had ended, with its buffer, and was requeued. */

@@ -31,6 +31,7 @@ struct burst_desk {
     uint32_t pools_run;            /* number of the running call of slurm_bb_pools; 0: none */
     bool pools_known;              /* the pools were read since the controller started */
     bool elements_due;             /* array elements may be next to stage in their data */
+    bool room_due;                 /* jobs that wait for a pool may have space in it */
     int64_t pools_due_mono_ms;     /* 0: never */
     VEC(struct burst_pool) pools;  /* in the order of the script */
     VEC(uint32_t) jobs;            /* ids of jobs with buffers, in order of submission */
@@ -44,14 +45,17 @@ struct burst_desk {
 int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* Runs the checks of burst_begin_job() only. */
 int burst_check(struct control *c, const struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* Whether the buffers of all components of a new job set together fit into the pools. -ERR_BURST.
+ */
+int burst_check_set(const struct control *c, const struct job *leader, struct err *err);
 /* The burst buffer lines of a pending job were changed and checked: tears down the existing buffer
  * first. */
 void burst_change(struct control *c, struct job *j);
 /* An array element has left its group record. Its place in the queue for a pool is before the
  * group. */
 void burst_join_split(struct control *c, const struct job *from, const struct job *element);
-void burst_turn(struct control *c);                 /* starts staging for the next array elements */
-void burst_admit(struct control *c, struct job *j); /* the job is stored and about to be queued */
+void burst_turn(struct control *c); /* starts staging for the next array elements, and others */
+void burst_admit(struct control *c, struct job *j);  /* the job is stored and about to be queued */
 void burst_resume(struct control *c, struct job *j); /* after a restart, before anything else */
 /* Called at the job's start; true: the job is configuring until slurm_bb_pre_run has ended. */
 bool burst_start(struct control *c, struct job *j);

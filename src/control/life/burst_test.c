@@ -733,6 +733,38 @@ static void capacity_of_a_pool_is_limited(void **state)
     fixture_free(f);
 }
 
+static int64_t submit_pair(struct fixture *f, const char *first, const char *second)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+    specs[0].burst_buffer = (char *)first;
+    specs[1].burst_buffer = (char *)second;
+    return fixture_submit_set(f, &user, specs, 2);
+}
+
+/* A set whose buffers together are larger than the pool is refused. One that was submitted before
+ * the pools were known gets no part of the pool, and keeps no other job waiting. */
+static void a_set_has_all_of_its_buffers_or_none(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    const char *big = "#BB_LUA pool=p capacity=55";
+    (void)state;
+    fixture_pass(f, 1);
+    uint32_t id = (uint32_t)submit_pair(f, big, big);
+    give_pools(f, "p 100 10\n");
+    expect(f, id, "pending", "BurstBufferResources");
+    expect(f, id + 1, "pending", "BurstBufferResources");
+    uint32_t small = submit_lines(f, "#BB_LUA pool=p capacity=1");
+    expect(f, small, "staging-in", "BurstBufferStageIn");
+    assert_int_equal(submit_pair(f, big, big), -ERR_BURST);
+    assert_non_null(strstr(fixture_text(f, f->last_call),
+                           "pool 'p' has 100, 120 requested by all components together"));
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id + 1, "#BB_LUA pool=p capacity=30"), 0);
+    expect(f, id, "staging-in", "BurstBufferStageIn");
+    expect(f, id + 1, "staging-in", "BurstBufferStageIn");
+    fixture_free(f);
+}
+
 /* HET-25, HET-115: the buffers of components 0 and 2 become ready in this order. */
 static void check_set(uint32_t first, uint32_t last)
 {
@@ -830,6 +862,7 @@ int main(void)
         cmocka_unit_test(a_teardown_is_tried_three_times),
         cmocka_unit_test(requeued_job_passes_all_phases_again),
         cmocka_unit_test(capacity_of_a_pool_is_limited),
+        cmocka_unit_test(a_set_has_all_of_its_buffers_or_none),
         cmocka_unit_test(a_buffer_belongs_to_one_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "conf/conf_sets.h"
 #include "control/core/user_share.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
 #include "control/life/depend.h"
 #include "control/submit/burst_script.h"
 #include "control/submit/submit.h"
@@ -80,7 +81,8 @@ static int join_set(struct control *c, struct job *const *jobs, size_t count, st
     }
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = depend_check_set(c, jobs[i], err);
-    return rc ? rc : submit_check_set_licenses(c, jobs[0], err);
+    rc = rc ? rc : submit_check_set_licenses(c, jobs[0], err);
+    return rc ? rc : burst_check_set(c, jobs[0], err);
 }
 
 /* No client waits for a component, and only the leader sends mail. */
