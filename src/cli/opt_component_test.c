@@ -513,8 +513,8 @@ static void test_command_options_of_any_component_count_for_all(void **state)
     };
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         assert_int_equal(run_line(&r, OPT_SALLOC, NULL, v[i].env, v[i].argv), 0);
-        assert_string_equal(options_of_component(&r, 0)->given[OPT_ID_kill_command], v[i].value);
-        assert_string_equal(str_cstr(&options_of_component(&r, 1)->notes), v[i].note);
+        assert_string_equal(get_component_options(&r, 0)->given[OPT_ID_kill_command], v[i].value);
+        assert_string_equal(str_cstr(&get_component_options(&r, 1)->notes), v[i].note);
         run_done(&r);
     }
 }

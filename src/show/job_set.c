@@ -40,7 +40,8 @@ json_t *show_set_pack_why(const Pb__WhyReply *why)
 {
     if (!why->has_set_count)
         return json_null();
-    return json_pack("{s:I, s:I, s:I, s:I}", "het_job_id", (json_int_t)why->set_id, "offset",
+    return json_pack("{s:I, s:I, s:I, s:I, s:o}", "het_job_id", (json_int_t)why->set_id, "offset",
                      (json_int_t)why->set_offset, "job_id", (json_int_t)why->job_id, "count",
-                     (json_int_t)why->set_count);
+                     (json_int_t)why->set_count, "beside",
+                     why->has_set_beside ? json_integer(why->set_beside) : json_null());
 }

@@ -361,6 +361,8 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     str_printf(out, ", %s\n", why->reason);
     put_component(job, why, out);
     str_printf(out, "  %s\n", sentence ? sentence : why->rule);
+    if (why->has_set_beside)
+        str_printf(out, "  It never fits beside component %u.\n", why->set_beside);
     if (why->lack)
         str_printf(out, "  %s.\n", why->lack);
     put_facts(job, why, out);

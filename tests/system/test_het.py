@@ -276,8 +276,8 @@ def test_test_only_checks_every_component(het):
         assert asked.stderr.endswith(f" in partition {part}\n"), asked.stderr
     het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-p", "none", "--wrap=true"]).fails(
         "allocation failure: ", "Invalid partition name specified")
-    never = het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-N4", "-n16", "--wrap=true"])
-    assert "no start can be foreseen: component 1 never fits beside those before it" in never.stderr
+    het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-N4", "-n16", "--wrap=true"]).fails(
+        "allocation failure: ", "component 1 never fits beside component 0")
     assert rows(het, "-t", "all", "-n", "asked") == []
 
 
@@ -361,12 +361,15 @@ def test_the_planned_start_and_nodes_of_a_set(het):
 def test_a_set_that_never_fits_together_has_a_reason(het):
     """Each component could start, but never together with the others: the set has the reason BadConstraints and blocks no job, until a component is
     changed."""
-    leader = submit(het, "-N4 --exclusive : -N1 --wrap=true")
+    done = het.run("sbatch --parsable -o /dev/null -N4 --exclusive : -N1 --wrap=true".split())
+    leader = int(done.ok())
+    assert "not available now: component 1 never fits beside component 0" in done.stderr
     eventually(lambda: rows(het, "-j", str(leader), format="%r") == ["BadConstraints"] * 2, lambda: rows(het, "-j", str(leader), format="%i %r"))
     for asked in leader, f"{leader}+1":
         why = het.run(["sluice", "why", str(asked)]).ok()
         assert "PENDING, BadConstraints" in why and f"Component 1 of job {leader} " in why, why
-        assert "could ever serve it beside the other components" in why, why
+        assert "could ever serve it beside the other components" in why and "It never fits beside component 0." in why, why
+        assert het.json(f"sluice why --json {asked}")["why"][0]["component"]["beside"] == 0
     assert het.wait(het.sbatch("-N4", "-t10", wrap="true"))["JobState"] == "COMPLETED"
     het.run(f"scontrol update jobid={leader}+0 NumNodes=3").ok()
     assert het.wait(leader)["JobState"] == "COMPLETED"

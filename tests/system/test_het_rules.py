@@ -87,6 +87,18 @@ def test_limits_refuse_at_once(het):
     assert wrong == [] and rows(het, "-t", "all") == before
 
 
+@pytest.mark.parametrize("line, said", [
+    ("-w n1 --exclusive : -n1 : -w n1", "component 2 never fits beside component 0"),
+    ("-N3 --exclusive : -p p2 -N2", "component 1 never fits beside component 0"),
+    ("-n8 : -n5 : -n4", "component 2 never fits beside those before it"),
+])
+def test_components_that_never_fit_together_are_refused(het, line, said):
+    """HET-22: a job whose components never fit together is refused at submission, and nothing is queued."""
+    before = rows(het, "-t", "all")
+    het.run(f"sbatch {line} --wrap=true").fails(said)
+    assert rows(het, "-t", "all") == before
+
+
 def test_each_component_counts_as_a_job():
     """HET-23: against MaxJobCount; MaxSubmitJobs and MaxJobs are limits of associations, which wait for accounting."""
     with many(Cluster) as make:  # test_het.py has the messages
@@ -172,7 +184,7 @@ def test_modes_alternate(het):
         blocker = submit(het, "-N4", "-t5", "--exclusive", "--wrap=sleep 1000")
         eventually(lambda: states(het, blocker) == ["RUNNING"], "the nodes are in use")
         said = len(het.tail("slurmctld", 1000000))
-        job = submit(het, "-n1", ":", "-N4", "--exclusive", "--wrap=sleep 1000")
+        job = submit(het, "-n1", ":", "-N3", "--exclusive", "--wrap=sleep 1000")
         modes = eventually(lambda: len(found := pattern.findall(het.tail("slurmctld", 1000000)[said:])) >= 4 and found, "four passes")
         assert set(zip(modes, modes[1:])) == {("1", "2"), ("2", "1")}
         over(het, blocker)

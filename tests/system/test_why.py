@@ -177,7 +177,7 @@ def test_blocking_component_is_named(c, case):
     count = line.count(":") + 1
     for asked in (leader, leader + count - 1):
         said = why(c, asked)
-        assert said["component"] == {"het_job_id": leader, "offset": offset, "job_id": leader + offset, "count": count}
+        assert said["component"] == {"het_job_id": leader, "offset": offset, "job_id": leader + offset, "count": count, "beside": None}
         assert said["rule"] == rule and not said["starts_now"], said
         assert f"Component {offset} of job {leader} (job {leader + offset}, " in c.run(f"sluice why {asked}").ok()
     change = change_of(said, kind, "Partition=spare" if kind == "partition" else "")

@@ -129,12 +129,10 @@ static void put_set_start(struct control *c, const struct job *leader, Pb__Submi
     _cleanup_bitset_ struct bitset *set = bitset_new(cl->nodes.len);
     _cleanup_hostlist_ struct hostlist *names = hostlist_new();
     _cleanup_str_ struct str nodes = STR_INIT;
-    uint32_t cpus = 0, never = 0;
-    int64_t at = why_find_set_start(cl, leader, control_wall(c), set, &cpus, &never);
+    uint32_t cpus = 0;
+    int64_t at = why_find_set_start(cl, leader, control_wall(c), set, &cpus);
     if (!at || at - control_wall(c) > FAR_SEC) {
-        r->start_note =
-            never ? arena_printf(arena, "component %u never fits beside those before it", never)
-                  : (char *)"no time is known when all components fit beside what runs";
+        r->start_note = (char *)"no time is known when all components fit beside what runs";
         return;
     }
     bitset_foreach (set, i)

@@ -71,7 +71,25 @@ static int check_owner(const struct job *j, const struct job *leader, size_t off
     return 0;
 }
 
-static int join_set(struct control *c, struct job *const *jobs, size_t count, struct err *err)
+/* EnforcePartLimits=NO: components that never fit together wait for another configuration, and the
+ * user gets a message. */
+static int check_fits_together(struct control *c, const struct job *leader, bool may_wait,
+                               struct err *err)
+{
+    struct joint_clash clash;
+    _cleanup_str_ struct str what = STR_INIT;
+    if (joint_could_ever_fit(c->cluster, leader, &clash))
+        return 0;
+    joint_clash_put(&clash, &what);
+    if (!may_wait || submit_enforce_limits(c->conf) != SUBMIT_ENFORCE_NO)
+        return err_set(err, -ERR_NODE_CONFIG, "%s: %s", err_text(ERR_NODE_CONFIG), str_cstr(&what));
+    str_printf(&c->said, "%sRequested partition configuration not available now: %s",
+               c->said.len ? "\n" : "", str_cstr(&what));
+    return 0;
+}
+
+static int join_set(struct control *c, struct job *const *jobs, size_t count, bool may_wait,
+                    struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -82,7 +100,8 @@ static int join_set(struct control *c, struct job *const *jobs, size_t count, st
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = depend_check_set(c, jobs[i], err);
     rc = rc ? rc : submit_check_set_licenses(c, jobs[0], err);
-    return rc ? rc : burst_check_set(c, jobs[0], err);
+    rc = rc ? rc : burst_check_set(c, jobs[0], err);
+    return rc ? rc : check_fits_together(c, jobs[0], may_wait, err);
 }
 
 /* No client waits for a component, and only the leader sends mail. */
@@ -171,7 +190,7 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
     str_puts(&c->said, str_cstr(&said));
     rc = later ? later : rc;
     if (rc == 0 && count > 1)
-        rc = join_set(c, jobs, count, err);
+        rc = join_set(c, jobs, count, r->may_wait, err);
     while (rc != 0 && made > 0)
         submit_forget(c, jobs[--made]);
     assert(rc != 0 || made);

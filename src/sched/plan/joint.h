@@ -43,6 +43,12 @@ struct joint_choice {
     struct joint_choice *outer;          /* the enclosing choice; NULL: none */
 };
 
+struct joint_clash { /* components that never fit together */
+    uint32_t at;     /* the first component that does not fit beside the preceding ones */
+    uint32_t beside; /* the first one beside which alone it does not fit; JOINT_SEVERAL: none */
+};
+#define JOINT_SEVERAL UINT32_MAX
+
 /* Returns the component with this offset, or its substitute in a query, with the chosen alternative
  * licence. NULL: its record is purged. */
 const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset);
@@ -68,13 +74,18 @@ bool joint_fits_on(struct joint *s, const struct free_view *view);
  * The caller frees the set. */
 struct bitset *joint_candidates(const struct cluster *c, const struct job *j, bool in_one);
 /* joint_possible.c. Returns false if the components can never fit together on the configured
- * nodes, CPUs, memory, generic resources and networks; *at (NULL: not wanted) is then the first
- * component that does not fit beside the preceding ones. True is no guarantee. 'leader': as in
- * joint_begin(). */
-bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at);
+ * nodes, CPUs, memory, generic resources and networks; *clash (NULL: not wanted) then says which.
+ * True is no guarantee. 'leader': as in joint_begin(). */
+bool joint_could_fit(const struct plan *p, const struct job *leader, struct joint_clash *clash);
 /* Like joint_could_fit(), on these nodes only and as if they were idle. */
 bool joint_could_fit_on(const struct plan *p, const struct job *leader, const struct bitset *nodes,
-                        uint32_t *at);
+                        struct joint_clash *clash);
+/* Like joint_could_fit(), for a set that is being submitted: each component in any of its
+ * partitions. */
+bool joint_could_ever_fit(const struct cluster *c, const struct job *leader,
+                          struct joint_clash *clash);
+/* Writes "component 2 never fits beside component 0". */
+void joint_clash_put(const struct joint_clash *clash, struct str *out);
 /* Returns the nodes that a component may use and that are not reserved for others. The caller frees
  * the set. */
 struct bitset *joint_nodes(struct joint *s);

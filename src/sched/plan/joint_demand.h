@@ -13,6 +13,7 @@
 
 struct cluster;
 struct gres_wants;
+struct request;
 struct topo;
 
 struct demand { /* of a component or a part of it */
@@ -23,6 +24,9 @@ struct demand { /* of a component or a part of it */
     const struct gres_wants *gres; /* NULL: unknown */
     uint64_t tasks;
     bool whole; /* no other component may use its nodes */
+    /* Nodes that it has in any case; NULL: none are known. They are borrowed. */
+    const struct bitset *required;
+    const struct request *request; /* NULL: it may share units, or the request is not known */
     /* All of its nodes must be in one fabric of this network; NULL: anywhere. */
     const struct topo *topo;
     uint32_t segment;    /* nodes of a segment, all of them in one block; 0: no segments */

@@ -2,8 +2,8 @@
 /*
  * Whether the components of a set could ever start together: their minimum demands are compared
  * with the configuration, for all components that are limited to the same nodes, for each pair of
- * components, and for each division among fabrics and blocks of the network. Everything that is not
- * disproved may fit.
+ * components, for each node that several of them require, and for each division among fabrics and
+ * blocks of the network. Everything that is not disproved may fit.
  */
 #include <assert.h>
 
@@ -41,6 +41,8 @@ static struct demand find_demand(const struct cluster *c, const struct job *j, b
                        .cpus = counts ? (uint64_t)r->tasks * r->cpus_per_task : 0,
                        .gres = alone ? &r->gres : NULL,
                        .tasks = known ? r->tasks : 0,
+                       .required = r->req,
+                       .request = alone ? r : NULL,
                        .whole = alone && r->exclusive};
     if (alone) {
         d.node_amounts = select_least(r, counts ? r->cpus_per_task : 0);
@@ -167,6 +169,84 @@ bool joint_fits_beside(const struct cluster *c, const struct demand *a, const st
     return a->least_nodes + b->least_nodes <= bitset_count(all) + shared;
 }
 
+/* --- required nodes ------------------------------------------------------------------------------
+ */
+
+/* Returns the required nodes that no other component may use. False: two components, of which one
+ * allows no other on its nodes, require the same node. */
+static bool find_closed_nodes(const struct demand *demands, uint32_t count, struct bitset *closed)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!demands[i].whole || !demands[i].required)
+            continue;
+        if (bitset_intersects(closed, demands[i].required))
+            return false;
+        bitset_or(closed, demands[i].required);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (!demands[i].whole && demands[i].required &&
+            bitset_intersects(closed, demands[i].required))
+            return false;
+    return true;
+}
+
+/* Returns the minimum of units that the component has on a required node. */
+static uint32_t count_required_units(const struct node_kind *k, const struct demand *d)
+{
+    const struct request *r = d->request;
+    if (!r || r->overcommit || d->whole)
+        return 0;
+    return select_units(r, k, d->least_nodes == 1 && r->max_nodes == 1 ? r->tasks : 1, 0).units;
+}
+
+static bool requires_node(const struct demand *d, size_t node)
+{
+    return d->required && bitset_test(d->required, node);
+}
+
+/* Whether the node has enough for each pair, and in total for all, of the components that require
+ * it. */
+static bool has_enough_required(const struct cluster *c, size_t node, const struct demand *demands,
+                                uint32_t count)
+{
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    struct amounts wanted = {0};
+    uint64_t units = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!requires_node(&demands[i], node))
+            continue;
+        units += count_required_units(k, &demands[i]);
+        amounts_add(&wanted, &demands[i].node_amounts);
+        for (uint32_t other = 0; other < i; other++)
+            if (requires_node(&demands[other], node) &&
+                !share_kind(c, k, &demands[i], &demands[other]))
+                return false;
+    }
+    return units <= k->units && amounts_are_within(&wanted, &k->amounts);
+}
+
+/* Whether the nodes that several components require have enough for these. */
+static bool share_required(const struct cluster *c, const struct demand *demands, uint32_t count)
+{
+    _cleanup_bitset_ struct bitset *once = bitset_new(c->nodes.len);
+    _cleanup_bitset_ struct bitset *again = bitset_new(c->nodes.len);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!demands[i].required)
+            continue;
+        _cleanup_bitset_ struct bitset *both = bitset_dup(demands[i].required);
+        bitset_and(both, once);
+        bitset_or(again, both);
+        bitset_or(once, demands[i].required);
+    }
+    bitset_foreach (again, node)
+        if (!has_enough_required(c, (size_t)node, demands, count))
+            return false;
+    return true;
+}
+
+/* --- all of this --------------------------------------------------------------------------------
+ */
+
 /* Whether no earlier component may use the same nodes. */
 static bool has_own_nodes(const struct demand *demands, uint32_t at)
 {
@@ -176,8 +256,8 @@ static bool has_own_nodes(const struct demand *demands, uint32_t at)
     return true;
 }
 
-/* Whether the first 'count' components could fit together. */
-static bool could_fit_first(const struct cluster *c, const struct demand *demands, uint32_t count)
+/* Whether the components could fit together; none may use nodes that another one has alone. */
+static bool could_fit_all(const struct cluster *c, const struct demand *demands, uint32_t count)
 {
     _cleanup_bitset_ struct bitset *all = bitset_new(c->nodes.len);
     for (uint32_t i = 0; i < count; i++)
@@ -191,27 +271,96 @@ static bool could_fit_first(const struct cluster *c, const struct demand *demand
     return could && joint_can_divide(c, demands, count);
 }
 
-bool joint_could_fit_on(const struct plan *p, const struct job *leader, const struct bitset *nodes,
-                        uint32_t *at)
+/* Whether the first 'count' components could fit together. */
+static bool could_fit_first(const struct cluster *c, const struct demand *demands, uint32_t count)
 {
-    struct demand demands[JOB_SET_MAX] = {0};
-    uint32_t count = job_set_count(leader), first = 2;
+    struct demand rest[JOB_SET_MAX];
+    _cleanup_bitset_ struct bitset *closed = bitset_new(c->nodes.len);
+    if (!find_closed_nodes(demands, count, closed) || !share_required(c, demands, count))
+        return false;
+    if (bitset_count(closed) == 0)
+        return could_fit_all(c, demands, count);
     for (uint32_t i = 0; i < count; i++) {
-        demands[i] = find_demand(p->cluster, joint_component(p, leader, i), i == 0);
-        if (nodes)
-            bitset_and(demands[i].nodes, nodes);
+        rest[i] = demands[i];
+        rest[i].nodes = bitset_dup(demands[i].nodes);
+        bitset_andnot(rest[i].nodes, closed);
+        if (!demands[i].whole || !demands[i].required)
+            continue;
+        _cleanup_bitset_ struct bitset *own = bitset_dup(demands[i].nodes);
+        bitset_and(own, demands[i].required);
+        bitset_or(rest[i].nodes, own);
     }
-    bool could = could_fit_first(p->cluster, demands, count);
-    while (!could && at && could_fit_first(p->cluster, demands, first))
-        first++;
-    if (!could && at)
-        *at = first - 1;
+    bool could = could_fit_all(c, rest, count);
+    for (uint32_t i = 0; i < count; i++)
+        bitset_free(rest[i].nodes);
+    return could;
+}
+
+/* All components together do not fit. */
+static struct joint_clash find_clash(const struct cluster *c, const struct demand *demands,
+                                     uint32_t count)
+{
+    uint32_t fits = 1, beyond = count;
+    while (beyond - fits > 1) {
+        uint32_t middle = fits + (beyond - fits) / 2;
+        if (could_fit_first(c, demands, middle))
+            fits = middle;
+        else
+            beyond = middle;
+    }
+    struct joint_clash clash = {.at = fits, .beside = JOINT_SEVERAL};
+    for (uint32_t i = 0; i < fits && clash.beside == JOINT_SEVERAL; i++) {
+        const struct demand pair[] = {demands[i], demands[fits]};
+        if (!could_fit_first(c, pair, 2))
+            clash.beside = i;
+    }
+    return clash;
+}
+
+static bool could_fit_demands(const struct cluster *c, struct demand *demands, uint32_t count,
+                              struct joint_clash *clash)
+{
+    bool could = could_fit_first(c, demands, count);
+    if (!could && clash)
+        *clash = find_clash(c, demands, count);
     for (uint32_t i = 0; i < count; i++)
         bitset_free(demands[i].nodes);
     return could;
 }
 
-bool joint_could_fit(const struct plan *p, const struct job *leader, uint32_t *at)
+bool joint_could_fit_on(const struct plan *p, const struct job *leader, const struct bitset *nodes,
+                        struct joint_clash *clash)
 {
-    return joint_could_fit_on(p, leader, NULL, at);
+    struct demand demands[JOB_SET_MAX] = {0};
+    uint32_t count = job_set_count(leader);
+    for (uint32_t i = 0; i < count; i++) {
+        demands[i] = find_demand(p->cluster, joint_component(p, leader, i), i == 0);
+        if (nodes)
+            bitset_and(demands[i].nodes, nodes);
+    }
+    return could_fit_demands(p->cluster, demands, count, clash);
+}
+
+bool joint_could_fit(const struct plan *p, const struct job *leader, struct joint_clash *clash)
+{
+    return joint_could_fit_on(p, leader, NULL, clash);
+}
+
+bool joint_could_ever_fit(const struct cluster *c, const struct job *leader,
+                          struct joint_clash *clash)
+{
+    struct demand demands[JOB_SET_MAX] = {0};
+    uint32_t count = job_set_count(leader);
+    for (uint32_t i = 0; i < count; i++)
+        demands[i] = find_demand(c, job_set_component(leader, i), false);
+    return could_fit_demands(c, demands, count, clash);
+}
+
+void joint_clash_put(const struct joint_clash *clash, struct str *out)
+{
+    str_printf(out, "component %u never fits beside ", clash->at);
+    if (clash->beside == JOINT_SEVERAL)
+        str_puts(out, "those before it");
+    else
+        str_printf(out, "component %u", clash->beside);
 }

@@ -201,6 +201,14 @@ static void set_that_never_fits_has_a_reason(void **state)
         {{"n=12", "n=3", "n=1"}, "Resources@1050"},
         {{"w=n1 N=1 exclusive", "w=n1 N=1"}, "BadConstraints"},
         {{"n=3 w=n2 N=1", "n=2 w=n2 N=1", "n=4"}, "BadConstraints"},
+        {{"w=n2 exclusive", "w=n2"}, "BadConstraints"},
+        {{"w=n2 exclusive", "w=n[2-3] exclusive"}, "BadConstraints"},
+        {{"w=n1 exclusive", "w=n2"}, "Resources@1050"},
+        {{"w=n2 exclusive", "N=4"}, "BadConstraints"},
+        {{"w=n[2-3] exclusive", "n=9"}, "BadConstraints"},
+        {{"w=n[2-3] exclusive", "n=8"}, "Resources@1050"},
+        {{"w=n2 n=2 c=3", "w=n2 n=1 c=2", "w=n3"}, "BadConstraints"},
+        {{"w=n2 n=2 c=3", "w=n2 n=1 c=1", "w=n1"}, "Resources@1050"},
         {{"p=q N=2 exclusive", "p=p N=2 exclusive"}, "Resources@1050"},
         {{"p=p N=4 exclusive", "p=q N=1"}, "BadConstraints"},
     };
@@ -215,6 +223,40 @@ static void set_that_never_fits_has_a_reason(void **state)
         if (never)
             queue_job(c, 9, 10000, "n=1 w=n2");
         expect(c, true, waits);
+        test_cluster_free(c);
+    }
+}
+
+/* The first component that never fits, and the first one beside which alone it does not fit. */
+static void components_that_exclude_each_other_are_named(void **state)
+{
+    static const struct {
+        const char *words[4], *says;
+    } v[] = {
+        {{"w=n1 exclusive", "w=n1", "n=1"}, "component 1 never fits beside component 0"},
+        {{"n=1", "w=n1 exclusive", "n=1", "w=n1"}, "component 3 never fits beside component 1"},
+        {{"n=1", "w=n1 c=3", "n=1", "w=n1 c=3"}, "component 3 never fits beside component 1"},
+        {{"w=n1 c=2", "w=n1 c=2", "w=n1"}, "component 2 never fits beside those before it"},
+        {{"w=n[1-2] mem=300", "n=1", "w=n2 mem=200"}, "component 2 never fits beside component 0"},
+        {{"N=2 exclusive", "N=1 exclusive", "N=2 exclusive"},
+         "component 2 never fits beside those before it"},
+        {{"w=n1 gres=gpu:2", "n=1", "w=n1 gres=gpu:1"},
+         "component 2 never fits beside component 0"},
+        {{"w=n1 overcommit n=9", "w=n1 n=2", "n=1"}, ""},
+        {{"w=n1 gres=gpu:1 mem=200 c=2", "w=n1 gres=gpu:1 mem=200 c=2", "N=3 exclusive"}, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = cluster_up("GresTypes=gpu\nSelectTypeParameters=CR_Core_Memory\n"
+                                       "NodeName=n[1-4] CPUs=4 RealMemory=400 Gres=gpu:2\n"
+                                       "PartitionName=p Nodes=ALL\n");
+        struct joint_clash clash;
+        _cleanup_str_ struct str says = STR_INIT;
+        const struct job *leader = queue_set(c, 2, 100, v[i].words[3] ? 4 : 3, v[i].words);
+        if (!joint_could_ever_fit(c, leader, &clash))
+            joint_clash_put(&clash, &says);
+        if (!str_eq(str_cstr(&says), v[i].says))
+            fail_msg("case %zu: %s", i, str_cstr(&says));
         test_cluster_free(c);
     }
 }
@@ -244,12 +286,12 @@ static void set_that_never_has_its_resources_has_a_reason(void **state)
                                        "NodeName=n[1-4] CPUs=4 RealMemory=400 Gres=gpu:2\n"
                                        "PartitionName=p Nodes=ALL\n");
         struct plan p;
-        uint32_t at = 0;
+        struct joint_clash clash = {0};
         const struct job *leader = queue_set(c, 2, 100, v[i].words[2] ? 3 : 2, v[i].words);
         plan_begin(&p, c, NULL, NOW, true);
-        bool could = joint_could_fit(&p, leader, &at);
-        if (could != !v[i].at || at != v[i].at)
-            fail_msg("case %zu: %d, component %u", i, could, at);
+        bool could = joint_could_fit(&p, leader, &clash);
+        if (could != !v[i].at || clash.at != v[i].at)
+            fail_msg("case %zu: %d, component %u", i, could, clash.at);
         plan_end(&p);
         test_run(c, 1, "n1:4 n2:4 n3:4 n4:4", NOW + 50);
         expect(c, true, v[i].at ? "2: BadConstraints" : "2: Resources@1050");
@@ -599,6 +641,7 @@ int main(void)
         cmocka_unit_test(a_set_waits_for_a_job_that_is_about_to_end),
         cmocka_unit_test(without_backfill_it_is_in_order),
         cmocka_unit_test(set_that_never_fits_has_a_reason),
+        cmocka_unit_test(components_that_exclude_each_other_are_named),
         cmocka_unit_test(set_that_never_has_its_resources_has_a_reason),
         cmocka_unit_test(set_that_never_fits_in_its_network_has_a_reason),
         cmocka_unit_test(exactly_what_never_fits_in_fabrics_is_found),

@@ -66,7 +66,6 @@ const char *why_sentence(enum why_rule rule);
 
 /* Returns the time when all components of a set that is not queued can start beside the running
  * jobs, each in its first partition, regardless of pending jobs; wall seconds. 0: unforeseeable.
- * 'nodes' and 'cpus' receive the placement. *never: the first component that does not fit beside
- * the preceding ones on any nodes; 0: none. */
+ * 'nodes' and 'cpus' receive the placement. */
 int64_t why_find_set_start(const struct cluster *c, const struct job *leader, int64_t now_sec,
-                           struct bitset *nodes, uint32_t *cpus, uint32_t *never);
+                           struct bitset *nodes, uint32_t *cpus);

@@ -97,10 +97,14 @@ static bool check_whole_set(struct why *w, const struct job *leader)
     set->at = 0;
     if (!joint_has_partitions(&w->plan, leader))
         return false;
-    set->never = !joint_could_fit(&w->plan, leader, &set->at);
+    struct joint_clash clash = {0};
+    set->never = !joint_could_fit(&w->plan, leader, &clash);
+    set->at = clash.at;
+    set->beside = clash.beside;
     if (set->never || w->q.announced || fits_set(w, leader, (struct plan_variant){0}))
         return false;
-    set->unusable = !joint_could_fit_on(&w->plan, leader, w->cluster->pool.usable, &set->at);
+    set->unusable = !joint_could_fit_on(&w->plan, leader, w->cluster->pool.usable, &clash);
+    set->at = clash.at;
     if (set->unusable)
         return false;
     set->at = 0;
@@ -247,6 +251,8 @@ void why_set_put(const struct why *w, const struct job *subject)
     SET(m, set_id, job_set_id(subject));
     SET(m, set_offset, subject->set_offset);
     SET(m, set_count, job_set_count(subject));
+    if (w->set.never && w->set.beside != JOINT_SEVERAL)
+        SET(m, set_beside, w->set.beside);
 }
 
 static void take_placement(const struct cluster *c, const struct joint *joint, struct bitset *nodes,
@@ -262,19 +268,14 @@ static void take_placement(const struct cluster *c, const struct joint *joint, s
 }
 
 int64_t why_find_set_start(const struct cluster *c, const struct job *leader, int64_t now_sec,
-                           struct bitset *nodes, uint32_t *cpus, uint32_t *never)
+                           struct bitset *nodes, uint32_t *cpus)
 {
     struct plan p;
     struct timeline t;
     int64_t at = 0, from = leader->begin_at > now_sec ? leader->begin_at : now_sec;
-    *never = 0;
     if ((uint64_t)job_set_count(leader) * c->nodes.len > ESTIMATE_LOOKS)
         return 0;
     plan_begin(&p, c, NULL, now_sec, true);
-    if (!joint_could_fit(&p, leader, never)) {
-        plan_end(&p);
-        return 0;
-    }
     timeline_init(&t, c, now_sec);
     timeline_set_resv(&t, p.resv);
     t.claims = &p.claims;

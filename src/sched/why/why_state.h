@@ -42,6 +42,7 @@ struct why_set {
     uint32_t low, high; /* counts of leading components: 'low' fit together, 'high' do not */
     bool together;      /* it fits alone but not beside the others */
     bool never;         /* nor on an empty cluster */
+    uint32_t beside;    /* never: beside this component; JOINT_SEVERAL: beside several */
     /* It fits on an empty cluster, but not without the nodes that are down or drained. */
     bool unusable;
 };
