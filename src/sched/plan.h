@@ -185,6 +185,7 @@ struct plan {
     uint32_t reclaim_searches;    /* for licences in vain, in this pass */
     struct resv_plan *resv;       /* resv.h */
     uint64_t joint_choices;       /* that were searched one by one, joint.c */
+    uint64_t joint_planned;       /* the same for planned starts */
     uint64_t choice_tries;        /* of alternative licences, joint_choice.c */
     uint64_t work;                /* done so far, in looks at a node; who asks for decisions may
                                      count from 0 again */

@@ -22,6 +22,9 @@
 #define SMALL_NODES 16
 #define SMALL_PARTS 4
 #define SMALL_CHOICES 4000
+/* For planned starts: each moment, and all of them in a pass. */
+#define PLANNED_CHOICES 200
+#define PLANNED_PASS 4000
 
 struct space {             /* where parts are placed: one of the two */
     struct ledger *ledger; /* what is free now */
@@ -240,8 +243,10 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
     struct timeline *t = space->timeline;
     t->in = part->in;
     t->view.busy = space->units ? space->units->busy : NULL;
+    t->view.limit = s->most;
     bool fits = timeline_fits_from(t, part->job, allowed, space->from, &part->where);
     t->view.busy = NULL;
+    t->view.limit = NULL;
     return fits;
 }
 
@@ -420,13 +425,6 @@ static bool place_all(struct joint *s, const struct space *space, bool *alone)
     return all;
 }
 
-static void note_placed(struct joint *s, const struct ledger *l)
-{
-    bitset_zero(s->placed);
-    vec_foreach (&l->entries, e)
-        bitset_set(s->placed, e->node);
-}
-
 struct search { /* of places for all parts, one by one */
     struct joint *joint;
     const struct space *space;
@@ -438,6 +436,29 @@ struct limits { /* of one part */
     struct bitset *avoid;
     uint32_t *most; /* by node; NULL: not by units */
 };
+
+static void note_placed(struct joint *s, const struct ledger *l)
+{
+    bitset_zero(s->placed);
+    vec_foreach (&l->entries, e)
+        bitset_set(s->placed, e->node);
+}
+
+/* Rolls back all but the first 'count' parts of the order. A trial on the timeline can only be
+ * rolled back as a whole. */
+static void keep_first(struct joint *s, const struct space *space, size_t count, size_t mark)
+{
+    if (space->ledger) {
+        ledger_roll_back(space->ledger, mark);
+        note_placed(s, space->ledger);
+        return;
+    }
+    timeline_end_trial(space->timeline, false);
+    timeline_begin_trial(space->timeline);
+    bitset_zero(s->placed);
+    for (size_t i = 0; i < count; i++)
+        place_part(s, space, &s->parts.data[s->order.data[i]]);
+}
 
 static bool search_from(struct search *search, size_t at);
 static bool search_in(struct search *search, size_t at, uint32_t partition, struct limits *l);
@@ -466,7 +487,7 @@ static bool search_in(struct search *search, size_t at, uint32_t partition, stru
     struct joint *s = search->joint;
     struct ledger *ledger = search->space->ledger;
     struct joint_part *part = &s->parts.data[s->order.data[at]];
-    size_t mark = ledger_mark(ledger);
+    size_t mark = ledger ? ledger_mark(ledger) : 0;
     enter_partition(s, part, partition, job_of(s, part));
     if (++search->choices > search->choices_most)
         return false;
@@ -478,8 +499,7 @@ static bool search_in(struct search *search, size_t at, uint32_t partition, stru
     place_part(s, search->space, part);
     if (at + 1 == s->order.len || search_from(search, at + 1))
         return true;
-    ledger_roll_back(ledger, mark);
-    note_placed(s, ledger);
+    keep_first(s, search->space, at, mark);
     struct selection had = part->where;
     part->where = (struct selection){0};
     bool found = false;
@@ -527,32 +547,58 @@ static bool search_from(struct search *search, size_t at)
     return false;
 }
 
-static bool run_search(struct joint *s, const struct space *space, bool by_units)
+/* Adds the number of choices to 'choices'. */
+static bool run_search(struct joint *s, const struct space *space, bool by_units,
+                       uint32_t choices_most, uint64_t *choices)
 {
-    struct search search = {.joint = s,
-                            .space = space,
-                            .by_units = by_units,
-                            .choices_most = by_units ? SMALL_CHOICES : SEARCH_CHOICES};
+    struct search search = {
+        .joint = s, .space = space, .by_units = by_units, .choices_most = choices_most};
     bitset_zero(s->placed);
     bool found = search_from(&search, 0);
-    s->plan->joint_choices += search.choices;
+    *choices += search.choices;
     if (!found)
         clear_places(s);
     return found;
 }
 
-/* Node by node where there are few nodes, and unit by unit where there are fewer. */
-static bool search_places(struct joint *s, const struct space *space)
+static size_t count_candidates(const struct joint *s)
 {
     _cleanup_bitset_ struct bitset *all = bitset_new(s->plan->cluster->nodes.len);
     vec_foreach (&s->parts, part)
         bitset_or(all, part->nodes);
-    size_t nodes = bitset_count(all);
-    bool is_small = nodes <= SMALL_NODES && s->parts.len <= SMALL_PARTS;
-    s->gave_up = s->plan->joint_choices >= SEARCH_PASS;
+    return bitset_count(all);
+}
+
+static bool is_small(const struct joint *s, size_t nodes)
+{
+    return nodes <= SMALL_NODES && s->parts.len <= SMALL_PARTS;
+}
+
+/* Node by node where there are few nodes, and unit by unit where there are fewer. */
+static bool search_places(struct joint *s, const struct space *space)
+{
+    size_t nodes = count_candidates(s);
+    uint64_t *choices = &s->plan->joint_choices;
+    s->gave_up = *choices >= SEARCH_PASS;
     if (s->gave_up || nodes > SEARCH_NODES)
         return false;
-    return run_search(s, space, false) || (is_small && run_search(s, space, true));
+    return run_search(s, space, false, SEARCH_CHOICES, choices) ||
+           (is_small(s, nodes) && run_search(s, space, true, SMALL_CHOICES, choices));
+}
+
+/* The same on the timeline, with fewer choices; at once not for parts whose units matter. */
+static bool search_planned(struct joint *s, const struct space *space)
+{
+    uint64_t *choices = &s->plan->joint_planned;
+    size_t nodes = count_candidates(s);
+    bool by_units = space->from == TIMELINE_NOW && s->chooses_units;
+    if (by_units || *choices >= PLANNED_PASS || nodes > SEARCH_NODES)
+        return false;
+    timeline_begin_trial(space->timeline);
+    bool found = run_search(s, space, false, PLANNED_CHOICES, choices) ||
+                 (is_small(s, nodes) && run_search(s, space, true, PLANNED_CHOICES, choices));
+    timeline_end_trial(space->timeline, false);
+    return found;
 }
 
 bool joint_fits_now(struct joint *s)
@@ -687,20 +733,36 @@ bool joint_can_start(struct plan *p, const struct job *leader, struct decision *
 /* --- a planned start ----------------------------------------------------------------------------
  */
 
-/* The latest of the earliest starts that each of them would have alone. 0: one has none. */
-static int64_t find_latest(struct joint *s, struct timeline *t, int64_t from)
+/* Returns the earliest start from that time on that the part would have alone, in one of its
+ * partitions. 0: none. */
+static int64_t find_start_alone(struct joint *s, struct timeline *t, struct joint_part *part,
+                                int64_t from)
 {
     struct plan *p = s->plan;
-    int64_t latest = from;
-    vec_foreach (&s->parts, part) {
+    const struct job *of = job_of(s, part);
+    int64_t first = p->now_sec + CLUSTER_NO_LIMIT_SEC;
+    for (uint32_t n = 0; first > from && enter_partition(s, part, n, of); n++) {
+        if (!part->in_one && !job_partitions_link(part->job)->in)
+            continue;
         part->in = resv_home(part->job);
         t->in = part->in;
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, part->job, part->in);
-        timeline_set_licenses(t, &p->claims, latest);
+        timeline_set_licenses(t, &p->claims, from);
         int64_t at = timeline_find(t, part->job, allowed, &part->where);
         select_clear(&part->where);
         p->work += p->cluster->nodes.len;
-        if (at >= p->now_sec + CLUSTER_NO_LIMIT_SEC)
+        first = at < first ? at : first;
+    }
+    return first < p->now_sec + CLUSTER_NO_LIMIT_SEC ? first : 0;
+}
+
+/* The latest of the earliest starts that each of them would have alone. 0: one has none. */
+static int64_t find_latest(struct joint *s, struct timeline *t, int64_t from)
+{
+    int64_t latest = from;
+    vec_foreach (&s->parts, part) {
+        int64_t at = find_start_alone(s, t, part, latest);
+        if (!at)
             return 0;
         latest = at > latest ? at : latest;
     }
@@ -725,6 +787,12 @@ static bool has_late_jobs(const struct timeline *t)
     return false;
 }
 
+static bool plan_at(struct joint *s, const struct space *space)
+{
+    bool alone = true;
+    return place_all(s, space, &alone) || (alone && search_planned(s, space));
+}
+
 int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
 {
     int64_t now = s->plan->now_sec, at = due > now ? due : now;
@@ -732,12 +800,11 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
     timeline_fill(t, SIZE_MAX);
     for (int round = 0; at && round < ROUNDS_MOST; round++) {
         at = find_latest(s, t, at);
-        bool alone;
         bool at_once = at == now;
-        if (at_once && place_all(s, &(struct space){.timeline = t, .from = TIMELINE_NOW}, &alone))
+        if (at_once && plan_at(s, &(struct space){.timeline = t, .from = TIMELINE_NOW}))
             return at;
         if (at && (!at_once || has_late_jobs(t)) &&
-            place_all(s, &(struct space){.timeline = t, .from = at}, &alone))
+            plan_at(s, &(struct space){.timeline = t, .from = at}))
             return at;
         at = at ? find_next_moment(t, at) : 0;
     }

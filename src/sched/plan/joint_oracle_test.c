@@ -2,9 +2,11 @@
 /*
  * Compares the joint placement with an exhaustive search: on small random clusters of cores with
  * two threads, with overlapping partitions (one of which lets jobs share cores), running jobs, and
- * sets whose components may name several partitions.
+ * sets whose components may name several partitions and require nodes. Starts now, planned starts,
+ * and sets that never fit are compared.
  */
 #include "sched/plan/joint.h"
+#include "sched/plan/timeline.h"
 #include "sched/sched_test_util.h"
 
 enum { NOW = 1000, NODES = 4, CORES = 4, THREADS = 2, MEMORY = 100, COMPONENTS = 3 };
@@ -34,6 +36,7 @@ struct need {       /* of a component */
     uint32_t nodes; /* 0: any number */
     uint32_t tasks, cpus, mem;
     uint32_t parts[2], part_count;
+    uint32_t required; /* set of nodes */
     bool exclusive;
     bool spread; /* also on more nodes than its tasks need */
 };
@@ -142,7 +145,8 @@ static bool search_with(const struct need *need, uint32_t left, uint32_t at, uin
     const struct need *n = &need[at];
     for (uint32_t set = 1; set < 1u << NODES; set++) {
         uint32_t size = (uint32_t)__builtin_popcount(set);
-        if (set & ~part_nodes[part] || size > n->tasks || (n->nodes && size != n->nodes))
+        if (set & ~part_nodes[part] || n->required & ~set || size > n->tasks ||
+            (n->nodes && size != n->nodes))
             continue;
         uint32_t ways = count_ways(n, set), rounds = part == SHARED ? 2 : 1;
         for (uint32_t way = 0; way < ways * rounds; way++) {
@@ -171,10 +175,18 @@ static bool search(const struct need *need, uint32_t left, const struct host *ho
 /* --- drawn worlds -------------------------------------------------------------------------------
  */
 
-static void draw_running(struct cluster *c, uint64_t *seed, struct host *hosts)
+static void clear_hosts(struct host *hosts)
 {
-    for (uint32_t i = 0; i < NODES; i++) {
+    for (uint32_t i = 0; i < NODES; i++)
         hosts[i] = (struct host){.mem = MEMORY, .empty = true};
+}
+
+/* 'ends': by node, the end of its running job; 0: it has none. */
+static void draw_running(struct cluster *c, uint64_t *seed, struct host *hosts, int64_t *ends)
+{
+    clear_hosts(hosts);
+    for (uint32_t i = 0; i < NODES; i++) {
+        ends[i] = 0;
         uint32_t cores = test_between(seed, 0, 4), mem = 10 * test_between(seed, 0, 6);
         bool shared = part_nodes[SHARED] >> i & 1 && test_between(seed, 0, 1);
         char where[40];
@@ -182,7 +194,8 @@ static void draw_running(struct cluster *c, uint64_t *seed, struct host *hosts)
         if (!cores)
             continue;
         struct job *j = test_job(c, 100 + i, shared ? "p=p3" : "p=p0");
-        test_run_job(c, j, where, NOW + 100);
+        ends[i] = NOW + 50 * (int64_t)test_between(seed, 1, 4);
+        test_run_job(c, j, where, ends[i]);
         hosts[i].mem -= mem;
         hosts[i].empty = false;
         take_cores(&hosts[i], cores, shared);
@@ -203,11 +216,19 @@ static struct job *draw_set(struct cluster *c, uint64_t *seed, uint32_t count, s
         n->parts[1] = (n->parts[0] + test_between(seed, 1, PARTS - 1)) % PARTS;
         n->exclusive = test_between(seed, 0, 4) == 0 && n->parts[0] != SHARED &&
                        (n->part_count == 1 || n->parts[1] != SHARED);
+        if (test_between(seed, 0, 3) == 0) { /* in all of its partitions */
+            uint32_t node = test_between(seed, 1, 2);
+            n->required = 1u << node;
+            for (uint32_t at = 0; at < n->part_count; at++)
+                n->required &= part_nodes[n->parts[at]];
+        }
         str_printf(&words, "p=p%u", n->parts[0]);
         if (n->part_count == 2)
             str_printf(&words, ",p%u", n->parts[1]);
         if (n->nodes)
             str_printf(&words, " N=%u", n->nodes);
+        if (n->required)
+            str_printf(&words, " w=n%d", __builtin_ctz(n->required) + 1);
         str_printf(&words, " n=%u c=%u mem=%u%s", n->tasks, n->cpus, n->mem,
                    n->exclusive ? " exclusive" : "");
         struct job *j = test_job(c, 1 + i, str_cstr(&words));
@@ -264,44 +285,176 @@ static bool starts(struct cluster *c, const struct job *leader)
     return fits;
 }
 
+/* --- drawn rounds -------------------------------------------------------------------------------
+ */
+
+struct world {
+    struct cluster *cluster;
+    struct host hosts[NODES];
+    int64_t ends[NODES];
+    struct need need[COMPONENTS];
+    uint32_t count;
+    struct job *leader;
+    struct str text;
+};
+
+static void draw_world(struct world *w, uint64_t *seed)
+{
+    *w = (struct world){.cluster = test_cluster(config), .text = STR_INIT};
+    test_up(w->cluster);
+    draw_running(w->cluster, seed, w->hosts, w->ends);
+    w->count = test_between(seed, 2, COMPONENTS);
+    w->leader = draw_set(w->cluster, seed, w->count, w->need, &w->text);
+}
+
+static void end_world(struct world *w)
+{
+    str_done(&w->text);
+    test_cluster_free(w->cluster);
+}
+
+/* 'spread': on more nodes than the tasks need, too. */
+static bool search_world(struct world *w, const struct host *hosts, bool spread)
+{
+    for (uint32_t i = 0; i < w->count; i++)
+        w->need[i].spread = spread;
+    return search(w->need, (1u << w->count) - 1, hosts);
+}
+
+static int count_rounds(void)
+{
+    const char *percent = getenv("SLUICE_SOAK");
+    return percent ? ROUNDS_OF_RELEASE / 100 * atoi(percent) : ROUNDS;
+}
+
 /* HET-95, HET-97, HET-115: every possible joint start is found, and every start that is found can
  * be allocated. */
 static void what_exhaustive_search_finds_is_found(void **state)
 {
     uint64_t seed = 1;
     uint32_t found = 0, none = 0, missed = 0;
-    const char *percent = getenv("SLUICE_SOAK");
-    int rounds = percent ? ROUNDS_OF_RELEASE / 100 * atoi(percent) : ROUNDS;
+    int rounds = count_rounds();
     (void)state;
     for (int round = 0; round < rounds; round++) {
-        struct cluster *c = test_cluster(config);
-        struct host hosts[NODES];
-        struct need need[COMPONENTS];
-        _cleanup_str_ struct str text = STR_INIT;
-        test_up(c);
-        draw_running(c, &seed, hosts);
-        uint32_t count = test_between(&seed, 2, COMPONENTS);
-        struct job *leader = draw_set(c, &seed, count, need, &text);
-        uint32_t all = (1u << count) - 1;
-        bool fits = starts(c, leader), could = search(need, all, hosts);
-        for (uint32_t i = 0; i < count; i++)
-            need[i].spread = true;
-        if (fits && !could && !search(need, all, hosts))
-            fail_msg("round %d: more than fits: %s", round, str_cstr(&text));
+        struct world w;
+        draw_world(&w, &seed);
+        bool fits = starts(w.cluster, w.leader), could = search_world(&w, w.hosts, false);
+        if (fits && !could && !search_world(&w, w.hosts, true))
+            fail_msg("round %d: more than fits: %s", round, str_cstr(&w.text));
         if (could && !fits)
-            print_message("round %d: missed: %s\n", round, str_cstr(&text));
+            print_message("round %d: missed: %s\n", round, str_cstr(&w.text));
         found += fits;
         none += !could && !fits;
         missed += could && !fits;
-        test_cluster_free(c);
+        end_world(&w);
     }
     print_message("%u found, %u cannot start, %u missed\n", found, none, missed);
     assert_true(found > (uint32_t)rounds / 5 && none > (uint32_t)rounds / 5);
     assert_int_equal(missed, 0);
 }
 
+/* A set that fits on the empty cluster is never refused. Of the others many are. */
+static void what_never_fits_is_found(void **state)
+{
+    uint64_t seed = 2;
+    uint32_t never = 0, unknown = 0;
+    int rounds = count_rounds();
+    (void)state;
+    for (int round = 0; round < rounds; round++) {
+        struct world w;
+        struct host empty[NODES];
+        draw_world(&w, &seed);
+        clear_hosts(empty);
+        bool could = joint_could_ever_fit(w.cluster, w.leader, NULL);
+        bool fits = search_world(&w, empty, true);
+        if (fits && !could)
+            fail_msg("round %d: it fits: %s", round, str_cstr(&w.text));
+        never += !could;
+        unknown += could && !fits;
+        end_world(&w);
+    }
+    print_message("%u never fit, of %u others it is not known\n", never, unknown);
+    assert_true(2 * never > unknown);
+}
+
+/* Returns the earliest time at which exhaustive search finds a placement; 0: never. */
+static int64_t search_start(struct world *w, bool spread)
+{
+    for (int64_t at = NOW; at <= NOW + 200; at += 50) {
+        struct host then[NODES];
+        clear_hosts(then);
+        for (uint32_t i = 0; i < NODES; i++)
+            if (w->ends[i] > at)
+                then[i] = w->hosts[i];
+        if (search_world(w, then, spread))
+            return at;
+    }
+    return 0;
+}
+
+/* The set is planned in each partition of its leader. */
+static int64_t plan_start(struct cluster *c, const struct job *leader)
+{
+    struct plan p;
+    int64_t first = 0;
+    plan_begin(&p, c, NULL, NOW, true);
+    for (uint32_t i = 0; i < job_partitions_count(leader); i++) {
+        struct job_copy room;
+        struct joint joint;
+        struct timeline t;
+        const struct job *view =
+            leader->partitions ? job_partitions_view(leader, leader->partitions->of[i].part, &room)
+                               : leader;
+        timeline_init(&t, c, NOW);
+        timeline_set_resv(&t, p.resv);
+        t.claims = &p.claims;
+        joint_begin(&joint, &p, view);
+        int64_t at = joint_find_start(&joint, &t, NOW);
+        first = at && (!first || at < first) ? at : first;
+        joint_end(&joint);
+        timeline_done(&t);
+    }
+    plan_end(&p);
+    return first;
+}
+
+/* HET-95, HET-118: a planned start is the earliest time at which exhaustive search finds a
+ * placement. */
+static void no_planned_start_is_late(void **state)
+{
+    uint64_t seed = 3;
+    uint32_t found = 0, later = 0, late = 0, lost = 0;
+    int rounds = count_rounds();
+    (void)state;
+    for (int round = 0; round < rounds; round++) {
+        struct world w;
+        draw_world(&w, &seed);
+        int64_t start = plan_start(w.cluster, w.leader), could = search_start(&w, false);
+        int64_t any = search_start(&w, true);
+        if (start && (!any || start < any))
+            fail_msg("round %d: planned for %lld, possible from %lld: %s", round, (long long)start,
+                     (long long)any, str_cstr(&w.text));
+        if (could && start != could && (!start || start > could))
+            print_message("round %d: planned for %lld, possible at %lld: %s\n", round,
+                          (long long)start, (long long)could, str_cstr(&w.text));
+        found += start > 0;
+        later += start > NOW;
+        late += could && start > could;
+        lost += could && !start;
+        end_world(&w);
+    }
+    print_message("%u planned, %u of them not at once, %u late, %u without a start\n", found, later,
+                  late, lost);
+    assert_true(later > (uint32_t)rounds / 10);
+    assert_int_equal(late + lost, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_exhaustive_search_finds_is_found)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_exhaustive_search_finds_is_found),
+        cmocka_unit_test(what_never_fits_is_found),
+        cmocka_unit_test(no_planned_start_is_late),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
