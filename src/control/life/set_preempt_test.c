@@ -146,6 +146,34 @@ static void each_component_has_its_own_grace_time(void **state)
     }
 }
 
+/* HET-57: with strict_order a set has the highest priority of its components, which all end, and
+ * not only that of its leader. */
+static void the_highest_priority_counts_for_all(void **state)
+{
+    (void)state;
+    for (uint32_t at = 0; at < 2; at++) {
+        struct fixture *f = fixture_new_up(CONF "NodeName=n3 CPUs=4\n"
+                                                "SchedulerParameters=preempt_strict_order\n",
+                                           3);
+        struct caller root = FIXTURE_ROOT;
+        Pb__JobSpec specs[] = {whole_node("cancel", "n1"), whole_node("cancel", "n2")};
+        Pb__JobSpec other = whole_node("cancel", "n3"), urgent = whole_node("high", NULL);
+        for (uint32_t i = 0; i < 2; i++) {
+            specs[i].has_priority = true;
+            specs[i].priority = i == at ? 90 : 10;
+        }
+        other.has_priority = true;
+        other.priority = 50;
+        int64_t id = fixture_submit_set(f, &root, specs, 2);
+        int64_t least = fixture_submit(f, &root, &other);
+        set_is(f, id, PB__JOB_STATE__RUNNING);
+        fixture_submit(f, &root, &urgent);
+        assert_int_equal(state_of(f, least), PB__JOB_STATE__PREEMPTED);
+        set_is(f, id, PB__JOB_STATE__RUNNING);
+        fixture_free(f);
+    }
+}
+
 /* HET-57: a set of a higher tier displaces whoever keeps one of its components from a start, and
  * starts as a whole when they are gone. */
 static void set_preempts_jobs(void **state)
@@ -194,6 +222,7 @@ int main(void)
         cmocka_unit_test(the_highest_mode_counts_for_all),
         cmocka_unit_test(component_that_may_not_be_preempted_keeps_the_set),
         cmocka_unit_test(each_component_has_its_own_grace_time),
+        cmocka_unit_test(the_highest_priority_counts_for_all),
         cmocka_unit_test(set_preempts_jobs),
         cmocka_unit_test(set_preempts_only_if_it_can_start),
     };

@@ -398,6 +398,7 @@ static void compute_gain(const struct victim_search *h, struct victim *victim)
             continue;
         add_gain_of_component(h, v, victim);
         victim->tier = preempt_tier(v) > victim->tier ? preempt_tier(v) : victim->tier;
+        victim->priority = v->priority > victim->priority ? v->priority : victim->priority;
         victim->cpus += i ? count_cpus(v) : 0;
     }
 }
