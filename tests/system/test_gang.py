@@ -307,12 +307,17 @@ def test_why_names_the_missing_resource(make_cluster):
     assert "Short of: nodes that more jobs may share (0 of 1)" in why(fourth)
     alone = make_cluster(nodes=1, cpus=2, partitions=[shared("active", "ALL", "FORCE:3")],
                          conf=f"SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n{GANG}")
-    submit(alone, "active", "-n2")
+    turns = submit(alone, "active", "-n2")
     components = alone.sbatch("-pactive", "-n1", ":", "-pactive", "-n1", wrap="sleep 1000")
     said = alone.run(f"sluice why {components}").ok()
     assert "what it needs is in use" in said and "It would fit now" not in said
     assert "Resources, not shared with others: the job is heterogeneous, and GangHet=no" in said
     assert "1  too few CPUs free: n1; job 1" in said
+    alone.run(f"scancel {turns}").ok()  # HET-104: no job is placed beside the components, for which they would be suspended
+    eventually(lambda: alone.state(components) == "RUNNING", "it runs")
+    beside = submit(alone, "active", "-n2")
+    eventually(lambda: alone.job(beside)["Reason"].startswith("Resources"), "it waits")
+    assert alone.run(f"squeue -h -S i -j {components},{beside} -o %t").ok().split() == ["R", "R", "PD"]
 
 
 def test_messages_name_elements_of_arrays(make_cluster):

@@ -36,6 +36,17 @@ def whole(make):
     return make(nodes=4, cpus=4, conf=CONF + "SchedulerParameters=whole_hetjob\n")
 
 
+@pytest.fixture
+def old(whole):
+    """The same with the name of the parameter before 20.02."""
+    text = whole.conf_file.read_text()
+    whole.conf_file.write_text(text.replace("whole_hetjob", "whole_pack"))
+    whole.run("scontrol reconfigure").ok()
+    yield whole
+    whole.conf_file.write_text(text)
+    whole.run("scontrol reconfigure").ok()
+
+
 def rows(c, *options, format="%i %t"):
     return c.run(["squeue", "-h", "-S", "i", "-o", format, *options]).ok().splitlines()
 
@@ -407,6 +418,14 @@ def test_hold_and_release(het, whole, verb):
         c.run(f"scancel {blocker}").ok()
         over(c, leader)
         eventually(lambda: rows(c) == [], "all is over")
+
+
+def test_whole_pack_is_whole_hetjob(old):
+    """HET-16."""
+    leader = submit(old)
+    all_are(old, leader, "R")
+    old.run(f"scancel {leader + 1}").ok()
+    over(old, leader)
 
 
 def test_whole_hetjob_is_about_cancelling_too(whole):

@@ -167,3 +167,20 @@ def test_options_that_are_not_handed_on(het):
     assert set(second) == {"hold", "ntasks", "verbose", "wrap"}, second
     assert {"nodes", "cpus-per-task", "mem-per-cpu", "partition", "ntasks-per-node", "nodelist", "exclusive"} <= set(first)
     het.run("scancel -u root").ok()
+
+
+@pytest.mark.parametrize("command", ["sbatch", "salloc"])
+@pytest.mark.parametrize("word", ["--epilog=/bin/true", "--kill-on-bad-exit=1", "--label", "--msg-timeout=9", "--no-allocate", "--prolog=/bin/true", "--pty",
+                                  "--quit-on-interrupt", "--slurmd-debug=info", "--task-epilog=/bin/true", "--task-prolog=/bin/true", "--unbuffered"])
+def test_options_of_srun_alone(het, command, word):
+    """HET-10: in any component sbatch and salloc refuse them, and nothing is queued."""
+    before = het.run("squeue -h -t all -o %i").ok()
+    for line in (f"{word} -n1 : -n1", f"-n1 : {word} -n1"):
+        het.run([command, *line.split(), *(["--wrap=true"] if command == "sbatch" else ["true"])]).fails(f"unrecognized option '{word.split('=')[0]}'")
+    assert het.run("squeue -h -t all -o %i").ok() == before
+
+
+def test_srun_carries_its_own_options_over(het):
+    """HET-10: --label of component 0 labels the ranks of all components."""
+    out = het.run("srun --label -n1 : -n1 : -n1 echo x").ok()
+    assert sorted(out.splitlines()) == ["0: x", "1: x", "2: x"]

@@ -209,3 +209,24 @@ def test_place_of_a_start_in_the_pass(het, immediate):
     over(het, job)
     over(het, other)
     configure(het)
+
+
+@pytest.mark.parametrize("rule", ["", "bf_hetjob_prio=min", "bf_hetjob_prio=avg", "bf_hetjob_prio=max"])
+def test_sprio_shows_the_priority_of_each_component(het, rule):
+    """HET-126: the rule chooses the place of a set in the plan, and changes no priority that is shown. The later job has a priority between those of the
+    components: by the lower or the mean priority it starts first, by the higher one the set does."""
+    configure(het, *([f"SchedulerParameters={rule}"] if rule else []))
+    blocker = submit(het, "-N4", "--exclusive", "--wrap=sleep 1000")
+    eventually(lambda: states(het, blocker) == ["RUNNING"], "the nodes are in use")
+    job = submit(het, "-w", "n1", "-N1", "--exclusive", "--priority=9000", ":", "-w", "n2", "-N1", "--exclusive", "--priority=3000", "--wrap=sleep 1000")
+    other = submit(het, "-w", "n[1-2]", "-N2", "--exclusive", "--priority=7000", "--wrap=sleep 1000")
+    shown = {int(line.split()[0]): int(line.split()[1]) for line in het.run(["sprio", "-h", "-o", "%i %Y"]).ok().splitlines()}
+    assert shown == {job: 9000, job + 1: 3000, other: 7000}
+    assert rows(het, "-j", str(job), format="%Q") == ["9000", "3000"]
+    over(het, blocker)
+    first, last = (other, job) if rule[-3:] in ("min", "avg") else (job, other)
+    eventually(lambda: set(states(het, first)) == {"RUNNING"}, "it starts first")
+    assert set(states(het, last)) == {"PENDING"}
+    over(het, first)
+    over(het, last)
+    configure(het)

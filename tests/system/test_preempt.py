@@ -108,6 +108,29 @@ def test_components_are_preempted_together(tiers):
     c.run(f"scancel {job}").ok()
 
 
+def test_components_of_different_modes_make_room_alike(tiers):
+    """HET-57: one node is wanted; the partition of one component says CANCEL, that of the other one REQUEUE: both are requeued, and start again
+    together. With strict_order the higher priority of a component protects both."""
+    c = tiers("REQUEUE", low="PreemptMode=CANCEL", nodes=3, conf="PartitionName=again Nodes=ALL PreemptMode=REQUEUE\nPreemptParameters=strict_order\n")
+    ask = ["sbatch", "--parsable", "--requeue", "-o", "/dev/null"]
+    job = int(c.run([*ask, "-n4", "-w", "n1", "--priority=10", ":", "-p", "again", "-n4", "-w", "n2", "--priority=90", "--wrap=sleep 300"]).ok())
+    other = int(c.run([*ask, "-n4", "-w", "n3", "--priority=50", "--wrap=sleep 300"]).ok())
+
+    def states():
+        return c.run(f"squeue -h -S i -t all -j {job} -o %t").ok().split()
+
+    eventually(lambda: states() == ["R", "R"] and c.state(other) == "RUNNING", "all run")
+    first = running(c, "-p", "high", "-n4")
+    assert c.run(f"squeue -h -j {first} -o %N").ok() == "n3" and states() == ["R", "R"]
+    second = running(c, "-p", "high", "-n4", "-w", "n2")
+    eventually(lambda: states() == ["PD", "PD"], states)
+    c.run(f"scancel {second}").ok()
+    c.run(f"scontrol update jobid={job} StartTime=now").ok()
+    eventually(lambda: states() == ["R", "R"], states)
+    assert [c.job(f"{job}+{i}")["Restarts"] for i in range(2)] == ["1", "1"]
+    c.run(f"scancel {job}").ok()
+
+
 def test_suspended_memory_stays(tiers):
     c = tiers("SUSPEND,GANG", nodes=1)
     victim = running(c, "-n4", "--mem=3000")
