@@ -82,15 +82,27 @@ static void put_value(const char *key, const char *text, struct str *out)
     str_puts(out, quoted ? "\"" : "");
 }
 
+/* "5", or with the id of the record "5_1(6)", "5+1(6)" and "5_1+1(6)". */
+static void put_job_name(const Pb__JobTransition *j, struct str *out)
+{
+    if (j->has_array_id && !j->has_task) {
+        str_printf(out, "%u_[%s]", j->array_id, j->array_tasks ? j->array_tasks : "");
+        return;
+    }
+    if (j->has_array_id)
+        str_printf(out, "%u_%u", j->array_id, j->task);
+    else
+        str_printf(out, "%u", j->has_set_id ? j->set_id : j->job_id);
+    if (j->has_set_id)
+        str_printf(out, "+%u", j->set_offset);
+    if (j->has_array_id || j->has_set_id)
+        str_printf(out, "(%u)", j->job_id);
+}
+
 static void put_job(const Pb__JobTransition *j, struct str *out)
 {
     str_puts(out, " job ");
-    if (j->has_array_id && j->has_task)
-        str_printf(out, "%u_%u(%u)", j->array_id, j->task, j->job_id);
-    else if (j->has_array_id)
-        str_printf(out, "%u_[%s]", j->array_id, j->array_tasks ? j->array_tasks : "");
-    else
-        str_printf(out, "%u", j->job_id);
+    put_job_name(j, out);
     if (j->kind != TRANSITION_SUBMITTED)
         str_printf(out, " %s ->", state_word(j->from));
     str_printf(out, " %s cause=", state_word(j->to));
@@ -207,14 +219,17 @@ static json_t *flags_list(uint32_t flags)
 static json_t *job_object(const Pb__JobTransition *j)
 {
     return json_pack(
-        "{s:I, s:o, s:o, s:o, s:I, s:s, s:I, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "{s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:I, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, "
+        "s:o}",
         "job_id", (json_int_t)j->job_id, "array_job_id",
         json_out_number(j->has_array_id, false, j->array_id), "array_task_id",
         json_out_number(j->has_task, false, j->task), "array_tasks", text_or_null(j->array_tasks),
-        "user_id", (json_int_t)j->uid, "user_name", names_user(j->uid), "attempt",
-        (json_int_t)j->attempt, "event", lower_case(kind_word(j->kind)), "from",
-        state_word(j->from), "to", state_word(j->to), "cause", lower_case(cause_word(j->cause)),
-        "partition", text_or_null(j->partition), "nodes", text_or_null(j->nodes), "exit_code",
+        "het_job_id", json_out_number(j->has_set_id, false, j->set_id), "het_job_offset",
+        json_out_number(j->has_set_id, false, j->set_offset), "user_id", (json_int_t)j->uid,
+        "user_name", names_user(j->uid), "attempt", (json_int_t)j->attempt, "event",
+        lower_case(kind_word(j->kind)), "from", state_word(j->from), "to", state_word(j->to),
+        "cause", lower_case(cause_word(j->cause)), "partition", text_or_null(j->partition), "nodes",
+        text_or_null(j->nodes), "exit_code",
         j->has_exit_status ? show_exit_code_json(j->exit_status) : json_null(), "reason",
         text_or_null(j->reason), "detail", text_or_null(j->detail));
 }

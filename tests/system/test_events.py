@@ -44,7 +44,8 @@ def test_events_are_printed_as_lines_and_json(make_cluster):
     cancelled, = events(cluster)
     assert cancelled["number"] == 8 and cancelled["job"] == {
         "job_id": array, "array_job_id": {"set": True, "infinite": False, "number": array}, "array_task_id": {"set": False, "infinite": False, "number": 0},
-        "array_tasks": "1,3", "user_id": 0, "user_name": "root", "attempt": 0, "event": "withdrawn", "from": "PENDING", "to": "CANCELLED",
+        "array_tasks": "1,3", "het_job_id": {"set": False, "infinite": False, "number": 0},
+        "het_job_offset": {"set": False, "infinite": False, "number": 0}, "user_id": 0, "user_name": "root", "attempt": 0, "event": "withdrawn", "from": "PENDING", "to": "CANCELLED",
         "cause": "cancellation", "partition": "main", "nodes": None, "reason": cancelled["job"]["reason"], "detail": None,
         "exit_code": {"status": ["SUCCESS"], "return_code": {"set": True, "infinite": False, "number": 0},
                       "signal": {"id": {"set": False, "infinite": False, "number": 0}, "name": ""}}}
@@ -52,6 +53,27 @@ def test_events_are_printed_as_lines_and_json(make_cluster):
     assert late.returncode == 1 and "events 3 to 8 are not there any more" in late.stderr
     cluster.run("sluice events --forget").ok()
     cluster.run("sluice events --forget").fails("no consumer 'default' of yours")
+
+
+def test_components_have_the_ids_that_squeue_prints(make_cluster):
+    """HET-62: components of jobs and of elements of arrays, in lines and in objects."""
+    cluster = make_cluster(nodes=2)
+    for consumer in "text", "json":
+        cluster.run(f"sluice events --consumer={consumer}").ok()
+    job, array = (cluster.sbatch("-H", *options, "-n1", ":", "-n1", wrap="true") for options in ((), ("-a", "1,3")))
+    named = [f"{job}+0", f"{job}+1", f"{array}_1+0", f"{array}_1+1", f"{array}_3+0", f"{array}_3+1"]
+    assert cluster.run("squeue -h -r -S i -o %i").ok().split() == named
+    cluster.run(f"scancel {job} {array}").ok()
+    ids = [job, job + 1, *range(array, array + 4)]
+    lines = cluster.run("sluice events --consumer=text").ok()
+    for state in "PENDING cause=submission", "PENDING -> CANCELLED cause=cancellation":
+        assert sorted(re.findall(rf" job (\S+) {state}", lines)) == [f"{name}({own})" for name, own in zip(named, ids)], state
+    objects = {tuple((e["job"][name]["set"], e["job"][name]["number"]) for name in ("array_job_id", "array_task_id", "het_job_id", "het_job_offset"))
+               + (e["job"]["job_id"],) for e in events(cluster, "--consumer=json")}
+    none = (False, 0)
+    assert objects == {*((none, none, (True, job), (True, i), job + i) for i in (0, 1)),
+                       *(((True, array), (True, task), (True, leader), (True, i), leader + i)
+                         for task, leader in ((1, array), (3, array + 2)) for i in (0, 1))}
 
 
 def test_events_continue_after_the_acknowledged_one(make_cluster):

@@ -104,6 +104,26 @@ static const char *state_name(enum _Pb__JobState state)
     return protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, (int)state)->name;
 }
 
+/* Only the leader of a job set is in an array. */
+static void put_job_ids(const struct job *j, struct str *tasks, Pb__JobTransition *m)
+{
+    const struct job *named = j->set_offset ? job_set_component(j, 0) : j;
+    m->job_id = j->id;
+    if (named && named->array) {
+        SET(m, array_id, named->array->id);
+        if (named->task == ARRAY_NO_TASK)
+            idset_format(&named->tasks, tasks);
+        else
+            SET(m, task, named->task);
+    }
+    if (tasks->len)
+        m->array_tasks = (char *)str_cstr(tasks);
+    if (j->set) {
+        SET(m, set_id, j->set->leader_id);
+        SET(m, set_offset, j->set_offset);
+    }
+}
+
 static void record_job(struct control *c, const struct transition *t, enum transition_kind kind,
                        enum _Pb__JobState from, enum _Pb__JobState to)
 {
@@ -111,16 +131,7 @@ static void record_job(struct control *c, const struct transition *t, enum trans
     _cleanup_str_ struct str nodes = STR_INIT, tasks = STR_INIT;
     Pb__JobTransition m = PB__JOB_TRANSITION__INIT;
     Pb__Event e = PB__EVENT__INIT;
-    m.job_id = j->id;
-    if (j->array) {
-        SET(&m, array_id, j->array->id);
-        if (j->task == ARRAY_NO_TASK)
-            idset_format(&j->tasks, &tasks);
-        else
-            SET(&m, task, j->task);
-    }
-    if (tasks.len)
-        m.array_tasks = (char *)str_cstr(&tasks);
+    put_job_ids(j, &tasks, &m);
     m.uid = j->uid;
     m.attempt = t->attempt;
     m.from = from;
