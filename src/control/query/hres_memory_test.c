@@ -24,13 +24,16 @@
 
 struct world {
     struct fixture *f;
-    int64_t holder, waits; /* jobs that need flat:3 on n1, and flat:2 */
+    int64_t holder, waits; /* jobs that need flat:3, and flat:2 */
+    int64_t fill_sec;      /* time limit of jobs without layers */
 };
 
 static int64_t submit(struct world *w, const char *licenses, const char *node, uint32_t cpus,
                       const char *features)
 {
     Pb__JobSpec s = fixture_spec(1, cpus);
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = licenses ? 600 : w->fill_sec;
     s.licenses = (char *)licenses;
     s.req_nodes = (char *)node;
     s.features = (char *)features;
@@ -146,7 +149,7 @@ static const struct event {
 /* Other jobs lead to other passes, which remember the same. */
 static void make_world(struct world *w, const struct event *e)
 {
-    w->f = fixture_new_up(e->conf, 4);
+    *w = (struct world){.f = fixture_new_up(e->conf, 4), .fill_sec = 300};
     if (e->noted == NO_FREE_NODE) {
         submit(w, NULL, "n3", 4, NULL);
         submit(w, NULL, "n4", 4, NULL);
@@ -199,9 +202,9 @@ static void gate_closes_when_the_open_layer_has_less(void **state)
 /* The job takes the layer that the full node has without anything becoming free. */
 static void gate_closes_when_a_job_takes_the_layer(void **state)
 {
-    struct world w;
+    struct world w = {fixture_new_up(HEAD LAYERS("MODE_2", "n[1,3]", "n[2,4]"), 4),
+                      .fill_sec = 600};
     (void)state;
-    w.f = fixture_new_up(HEAD LAYERS("MODE_2", "n[1,3]", "n[2,4]"), 4);
     submit(&w, NULL, "n2", 4, NULL);
     w.holder = submit(&w, "flat:3", "n3", 1, NULL);
     w.waits = submit(&w, "flat:2", NULL, 1, "z");
@@ -213,6 +216,28 @@ static void gate_closes_when_a_job_takes_the_layer(void **state)
     submit(&w, "flat:2", NULL, 1, "z");
     assert_reason(&w, "Licenses");
     fixture_end(w.f, (uint32_t)taker, 0);
+    assert_reason(&w, "Resources");
+    fixture_free(w.f);
+}
+
+/* A job before it has a planned start on the full nodes, with all that their layer has left. */
+static void gate_closes_when_a_job_claims_the_layer(void **state)
+{
+    struct world w;
+    Pb__JobSpec s = fixture_spec(1, 4);
+    (void)state;
+    make_world(&w, &beside_full_nodes);
+    assert_true(find_note(&w)->open_changes);
+    s.licenses = (char *)"flat:3";
+    s.features = (char *)"x";
+    s.has_time_limit_sec = s.has_priority = true;
+    s.time_limit_sec = 600;
+    s.priority = UINT32_MAX - 1;
+    int64_t first = fixture_submit(w.f, &FIXTURE_ROOT, &s);
+    assert_true(first > 0);
+    assert_reason(&w, "Licenses");
+    assert_int_equal(fixture_cancel(w.f, &FIXTURE_ROOT, first, NULL, 0), 0);
+    submit(&w, "flat:2", NULL, 1, NULL);
     assert_reason(&w, "Resources");
     fixture_free(w.f);
 }
@@ -237,9 +262,8 @@ static void gate_follows_reservations_of_layers(void **state)
 /* The clock alone ends it. */
 static void gate_opens_when_a_reservation_is_over(void **state)
 {
-    struct world w;
+    struct world w = {fixture_new_up(HEAD HALVES ROOT "4\n", 4), .fill_sec = 600};
     (void)state;
-    w.f = fixture_new_up(HEAD HALVES ROOT "4\n", 4);
     resv_test_apply(w.f, "create name=r start=+0 length=60 users=ann flags=LICENSE_ONLY "
                          "licenses=flat(n[1-4]):3");
     w.waits = submit(&w, "flat:2", NULL, 1, NULL);
@@ -255,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_job_is_looked_at_again_when_layers_have_more),
         cmocka_unit_test(gate_closes_when_the_open_layer_has_less),
         cmocka_unit_test(gate_closes_when_a_job_takes_the_layer),
+        cmocka_unit_test(gate_closes_when_a_job_claims_the_layer),
         cmocka_unit_test(gate_follows_reservations_of_layers),
         cmocka_unit_test(gate_opens_when_a_reservation_is_over),
     };
