@@ -564,7 +564,8 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
 {
     struct chooser ch = {.counts = counts, .weight = c->pool.weight};
     select_bounds(j, &ch);
-    if (!select_tied_may_fit(c, j, view, allowed, ch.min))
+    _cleanup_bitset_ struct bitset *open = NULL;
+    if (!select_tied_may_fit(c, j, view, allowed, ch.min, &open))
         return -ERR_NODES_BUSY;
     ch.fits = bitset_new(c->nodes.len);
     ch.chosen = bitset_new(c->nodes.len);
@@ -575,7 +576,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
     struct neighbour last = {0};
     bool plain = !sharing && neighbours_take_the_same(c, j);
-    bitset_foreach (allowed, i) {
+    bitset_foreach (open ? open : allowed, i) {
         ch.tasks[i] =
             plain ? tasks_again(&last, c, j, view, (uint32_t)i)
                   : tasks_on(c, j, view, (uint32_t)i, sharing, ch.more ? &ch.more[i] : NULL);

@@ -136,9 +136,10 @@ void select_counts_done(struct select_counts *s);
  */
 
 /* Returns whether the tied pools of the view may have enough for that many of the nodes. Much
- * faster than a choice; if it returns false, no choice exists. */
+ * faster than a choice; if it returns false, no choice exists. *open (the caller's to free; NULL:
+ * all) gets the nodes that pools with too little for a single node leave: no others are chosen. */
 bool select_tied_may_fit(const struct cluster *c, const struct job *j, const struct free_view *view,
-                         const struct bitset *allowed, uint32_t nodes);
+                         const struct bitset *allowed, uint32_t nodes, struct bitset **open);
 /* The kinds of nodes that the job could use, as license_kind_bit(). */
 uint64_t select_tied_kinds(const struct cluster *c, const struct job *j);
 /* Whether the tied pools may have enough for that many nodes that the job could use now, as far as

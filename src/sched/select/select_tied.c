@@ -428,13 +428,14 @@ static bool search_tied(struct tied_search *s, const struct bitset *fits)
 }
 
 bool select_tied_may_fit(const struct cluster *c, const struct job *j, const struct free_view *view,
-                         const struct bitset *allowed, uint32_t nodes)
+                         const struct bitset *allowed, uint32_t nodes, struct bitset **out)
 {
+    *out = NULL;
     if (!view->pools)
         return true;
     const struct tied_search s = {.c = c, .j = j, .view = view};
     const struct bitset *required = j->want.req;
-    _cleanup_bitset_ struct bitset *open = bitset_dup(allowed);
+    struct bitset *open = *out = bitset_dup(allowed);
     leave_out_empty(&s, open);
     vec_foreach (&j->want.licenses.list, need)
         if (find_paying(&s, need)
