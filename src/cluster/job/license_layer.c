@@ -181,10 +181,31 @@ uint64_t license_amount(const struct license *l, const struct license_need *need
 /* --- which nodes -------------------------------------------------------------------------------
  */
 
-static int compare_keys(const void *a, const void *b)
+static void swap_keys(uint64_t *a, uint64_t *b)
 {
-    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-    return (one > other) - (one < other);
+    uint64_t key = *a;
+    *a = *b;
+    *b = key;
+}
+
+/* Moves so many of the least keys, which all differ, to the front, in no order: quickselect. */
+static void move_least_first(uint64_t *keys, size_t len, size_t most)
+{
+    size_t first = 0, end = len;
+    uint64_t chance = len;
+    while (first < most && most < end) {
+        size_t at = first;
+        chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        swap_keys(&keys[first + (chance >> 33) % (end - first)], &keys[end - 1]);
+        for (size_t i = first; i < end - 1; i++)
+            if (keys[i] < keys[end - 1])
+                swap_keys(&keys[i], &keys[at++]);
+        swap_keys(&keys[at], &keys[end - 1]);
+        if (at < most)
+            first = at + 1;
+        else
+            end = at;
+    }
 }
 
 size_t license_count_in_scope(const struct license *l, const struct bitset *set)
@@ -231,7 +252,7 @@ static bool keep_best(const struct license *l, uint64_t most, const struct bitse
             uint64_t light = UINT32_MAX - (weight ? weight[i] : 0);
             keys[len++] = (uint64_t)!first << 63 | light << 31 | i;
         }
-    qsort(keys, len, sizeof(*keys), compare_keys);
+    move_least_first(keys, len, most);
     for (size_t i = most; i < len; i++)
         bitset_unset(set, keys[i] & ((UINT64_C(1) << 31) - 1));
     return true;
