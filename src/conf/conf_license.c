@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "conf/conf.h"
 #include "conf/conf_hres.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@/"
@@ -121,4 +123,17 @@ int conf_license_items_parse(const char *text, struct conf_licenses *out, struct
 bool conf_license_names_nodes(const char *text)
 {
     return strchr(text, '(') != NULL;
+}
+
+bool conf_license_is_known(const struct conf *c, const char *name)
+{
+    struct conf_licenses all;
+    bool found = false;
+    if (conf_licenses_parse(c->licenses, &all, NULL) == 0)
+        vec_foreach (&all.list, license)
+            found = found || strcasecmp(license->name, name) == 0;
+    conf_licenses_done(&all);
+    vec_foreach (&c->hres.list, resource)
+        found = found || strcasecmp(resource->name, name) == 0;
+    return found;
 }

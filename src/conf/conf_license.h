@@ -11,6 +11,8 @@
 
 #define CONF_LICENSE_COUNT_MAX 1000000000u
 
+struct conf;
+
 struct conf_license {
     char *name;
     uint32_t count;
@@ -28,6 +30,8 @@ struct conf_licenses {
 int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err);
 /* The same with variables and nodes, without merging repeated names; also "a|b". */
 int conf_license_items_parse(const char *text, struct conf_licenses *out, struct err *err);
+/* Whether Licenses or a hierarchical resource has the name. */
+bool conf_license_is_known(const struct conf *c, const char *name);
 /* Whether an item has nodes, like "flat(n[1-4]):2" */
 bool conf_license_names_nodes(const char *text);
 void conf_licenses_done(struct conf_licenses *l);

@@ -117,19 +117,6 @@ static bool is_gres_type(const struct conf *c, const char *name)
     return conf_list_has(c->gres_types, type);
 }
 
-static bool is_known_license(const struct conf *c, const char *name)
-{
-    struct conf_licenses all;
-    bool found = false;
-    if (conf_licenses_parse(c->licenses, &all, NULL) == 0)
-        vec_foreach (&all.list, license)
-            found = found || strcasecmp(license->name, name) == 0;
-    conf_licenses_done(&all);
-    vec_foreach (&c->hres.list, resource)
-        found = found || strcasecmp(resource->name, name) == 0;
-    return found;
-}
-
 int conf_tres_check_billed(const struct conf *c, const char *name, struct err *err)
 {
     if (strcmp(name, "cpu") == 0 || strcmp(name, "mem") == 0 || strcmp(name, "node") == 0)
@@ -139,7 +126,7 @@ int conf_tres_check_billed(const struct conf *c, const char *name, struct err *e
                    ? 0
                    : err_set(err, -ERR_PARSE, "'%s' is not in GresTypes", name);
     if (has_prefix(name, "license/"))
-        return is_known_license(c, name + 8)
+        return conf_license_is_known(c, name + 8)
                    ? 0
                    : err_set(err, -ERR_PARSE, "'%s' is neither in Licenses nor in resources.yaml",
                              name);
