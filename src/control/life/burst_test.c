@@ -752,16 +752,16 @@ static void a_set_has_all_of_its_buffers_or_none(void **state)
     fixture_pass(f, 1);
     uint32_t id = (uint32_t)submit_pair(f, big, big);
     give_pools(f, "p 100 10\n");
-    expect(f, id, "pending", "BurstBufferResources");
-    expect(f, id + 1, "pending", "BurstBufferResources");
+    expect_state(f, id, "pending", "BurstBufferResources");
+    expect_state(f, id + 1, "pending", "BurstBufferResources");
     uint32_t small = submit_lines(f, "#BB_LUA pool=p capacity=1");
-    expect(f, small, "staging-in", "BurstBufferStageIn");
+    expect_state(f, small, "staging-in", "BurstBufferStageIn");
     assert_int_equal(submit_pair(f, big, big), -ERR_BURST);
     assert_non_null(strstr(fixture_text(f, f->last_call),
                            "pool 'p' has 100, 120 requested by all components together"));
     assert_int_equal(change_lines(f, FIXTURE_ROOT, id + 1, "#BB_LUA pool=p capacity=30"), 0);
-    expect(f, id, "staging-in", "BurstBufferStageIn");
-    expect(f, id + 1, "staging-in", "BurstBufferStageIn");
+    expect_state(f, id, "staging-in", "BurstBufferStageIn");
+    expect_state(f, id + 1, "staging-in", "BurstBufferStageIn");
     fixture_free(f);
 }
 

@@ -241,16 +241,22 @@ static const char *get_refusal(struct fixture *f, const char *dependency)
     return fixture_text(f, f->last_call);
 }
 
+/* Items of one job: repeated ones are kept once, so that each has a delay of its own. */
+static void put_many(int count, struct str *out)
+{
+    str_puts(out, "after:1");
+    for (int i = 1; i < count; i++)
+        str_printf(out, ":1+%d", i);
+}
+
 static void too_many_dependencies_are_refused(void **state)
 {
     struct fixture *f = make_fixture("MaxJobCount=200\n" CONF);
     struct str text = STR_INIT;
     submit_named(f, 100);
-    str_puts(&text, "afterok:1");
-    for (int i = 1; i < 1000; i++)
-        str_puts(&text, ":1");
+    put_many(1000, &text);
     assert_int_equal(submit_dependent(f, str_cstr(&text)), 101);
-    str_puts(&text, ":1");
+    str_puts(&text, ":1+1000");
     const char *why = get_refusal(f, str_cstr(&text));
     assert_non_null(strstr(why, "it names 1001 jobs, and a job may wait for 1000 at most"));
     for (int i = 0; i < 30; i++)
@@ -281,9 +287,7 @@ static void parts_of_an_array_are_bounded(void **state)
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     s.array_inx = (char *)"0-49";
     submit_named(f, 1);
-    str_puts(&text, "afterok:1");
-    for (int i = 1; i < 800; i++)
-        str_puts(&text, ":1");
+    put_many(800, &text);
     s.dependency = (char *)str_cstr(&text);
     r.job_id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &s);
     r.has_hold = r.hold = true;
