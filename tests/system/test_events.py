@@ -45,7 +45,8 @@ def test_events_are_printed_as_lines_and_json(make_cluster):
     assert cancelled["number"] == 8 and cancelled["job"] == {
         "job_id": array, "array_job_id": {"set": True, "infinite": False, "number": array}, "array_task_id": {"set": False, "infinite": False, "number": 0},
         "array_tasks": "1,3", "het_job_id": {"set": False, "infinite": False, "number": 0},
-        "het_job_offset": {"set": False, "infinite": False, "number": 0}, "user_id": 0, "user_name": "root", "attempt": 0, "event": "withdrawn", "from": "PENDING", "to": "CANCELLED",
+        "het_job_offset": {"set": False, "infinite": False, "number": 0},
+        "user_id": 0, "user_name": "root", "attempt": 0, "event": "withdrawn", "from": "PENDING", "to": "CANCELLED",
         "cause": "cancellation", "partition": "main", "nodes": None, "reason": cancelled["job"]["reason"], "detail": None,
         "exit_code": {"status": ["SUCCESS"], "return_code": {"set": True, "infinite": False, "number": 0},
                       "signal": {"id": {"set": False, "infinite": False, "number": 0}, "name": ""}}}
