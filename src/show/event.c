@@ -218,20 +218,19 @@ static json_t *flags_list(uint32_t flags)
 
 static json_t *job_object(const Pb__JobTransition *j)
 {
-    return json_pack(
-        "{s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:s, s:I, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, "
-        "s:o}",
+    json_t *o = json_pack(
+        "{s:I, s:o, s:o, s:o, s:I, s:s, s:I, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
         "job_id", (json_int_t)j->job_id, "array_job_id",
         json_out_number(j->has_array_id, false, j->array_id), "array_task_id",
         json_out_number(j->has_task, false, j->task), "array_tasks", text_or_null(j->array_tasks),
-        "het_job_id", json_out_number(j->has_set_id, false, j->set_id), "het_job_offset",
-        json_out_number(j->has_set_id, false, j->set_offset), "user_id", (json_int_t)j->uid,
-        "user_name", names_user(j->uid), "attempt", (json_int_t)j->attempt, "event",
-        lower_case(kind_word(j->kind)), "from", state_word(j->from), "to", state_word(j->to),
-        "cause", lower_case(cause_word(j->cause)), "partition", text_or_null(j->partition), "nodes",
-        text_or_null(j->nodes), "exit_code",
+        "user_id", (json_int_t)j->uid, "user_name", names_user(j->uid), "attempt",
+        (json_int_t)j->attempt, "event", lower_case(kind_word(j->kind)), "from",
+        state_word(j->from), "to", state_word(j->to), "cause", lower_case(cause_word(j->cause)),
+        "partition", text_or_null(j->partition), "nodes", text_or_null(j->nodes), "exit_code",
         j->has_exit_status ? show_exit_code_json(j->exit_status) : json_null(), "reason",
         text_or_null(j->reason), "detail", text_or_null(j->detail));
+    show_set_put_transition(j, o);
+    return o;
 }
 
 static json_t *node_object(const Pb__NodeTransition *n)

@@ -29,11 +29,20 @@ const char *show_set_number(const Pb__JobLive *live, uint32_t number, struct str
     return str_cstr(out);
 }
 
+static void put_ids(json_t *o, bool has_set, uint32_t set_id, uint32_t offset)
+{
+    json_object_set_new(o, "het_job_id", json_out_number(has_set, false, set_id));
+    json_object_set_new(o, "het_job_offset", json_out_number(has_set, false, offset));
+}
+
 void show_set_put_step(const Pb__StepRecord *step, json_t *o)
 {
-    json_object_set_new(o, "het_job_id", json_out_number(step->has_set_id, false, step->set_id));
-    json_object_set_new(o, "het_job_offset",
-                        json_out_number(step->has_set_id, false, step->set_offset));
+    put_ids(o, step->has_set_id, step->set_id, step->set_offset);
+}
+
+void show_set_put_transition(const Pb__JobTransition *j, json_t *o)
+{
+    put_ids(o, j->has_set_id, j->set_id, j->set_offset);
 }
 
 json_t *show_set_pack_why(const Pb__WhyReply *why)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/str.h"
+#include "proto/event.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 #include "proto/why.pb-c.h"
@@ -19,8 +20,9 @@ void show_set_put_line(const Pb__JobSpec *spec, const Pb__JobLive *live, struct 
 /* Returns "N/A" for an ordinary job, otherwise the number. 'out' must be empty. */
 const char *show_set_number(const Pb__JobLive *live, uint32_t number, struct str *out);
 
-/* Adds the members of a step in the stream of events. */
+/* Add the members of a step and of a transition in the stream of events. */
 void show_set_put_step(const Pb__StepRecord *step, json_t *o);
+void show_set_put_transition(const Pb__JobTransition *j, json_t *o);
 /* The member of a step's id that has the component; null for an ordinary job. */
 #define SHOW_SET_OF_STEP "step_het_component"
 /* The component that a reply to sluice why is about; null: an ordinary job. */
