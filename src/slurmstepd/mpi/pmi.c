@@ -435,7 +435,7 @@ int pmi_feed(struct pmi *p, uint32_t local, const void *data, size_t len, struct
     const char *at = data;
 
     while (len && !peer->aborted) {
-        size_t used;
+        size_t used = 0;
         int rc = peer->version == 2 ? feed_command(p, local, at, len, &used, err)
                                     : feed_line(p, local, at, len, &used, err);
 
