@@ -22,25 +22,26 @@ struct part;
 struct placements;
 struct selection;
 
-struct plan_note {
+struct plan_note { /* 64 bytes: a pass reads one for each job */
     const struct part *part;
     uint32_t job_id;
     uint32_t license;         /* the alternative licence for start_at */
     uint32_t request_version; /* job.request_version; the note is invalid for another version */
-    int64_t start_at;         /* expected start; 0: unforeseeable */
-    uint64_t before;          /* hash of the preceding planned starts in the pass */
-    bool unfit;               /* it does not fit on the free resources */
-    bool lacks_tied;          /* tied pools have too little for it on the nodes with a free CPU, */
-    bool lacks_licenses;      /* or on all nodes, so that the gate of licences is closed */
-    /* licenses.changes and the version of the claims with which that gate was open; 0: unknown */
-    uint64_t open_changes, open_claims;
-    bool lacks_nodes; /* a set with tied pools does not fit even without its licences */
+    bool unfit : 1;           /* it does not fit on the free resources */
+    bool lacks_tied : 1;      /* tied pools have too little for it on the nodes with a free CPU, */
+    bool lacks_licenses : 1;  /* or on all nodes, so that the gate of licences is closed */
+    bool lacks_nodes : 1;     /* a set with tied pools does not fit even without its licences */
     /* A set with tied pools fits, without its licences, on the nodes that were free when pool.taken
      * was nodes_taken. */
-    bool has_nodes;
+    bool has_nodes : 1;
+    bool has_start : 1;     /* start_at was computed */
+    bool has_no_victim : 1; /* preemption cannot help it */
+    int64_t start_at;       /* expected start; 0: unforeseeable */
+    uint64_t before;        /* hash of the preceding planned starts in the pass */
     uint64_t nodes_taken;
-    bool has_start;     /* start_at was computed */
-    bool has_no_victim; /* preemption cannot help it */
+    /* licenses.changes and the version of the claims with which the gate of licences was open; 0:
+     * unknown */
+    uint64_t open_changes, open_claims;
 };
 
 /* The nodes of a planned start for a job that needs tied pools: they decide which pools it uses.
