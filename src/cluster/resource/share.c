@@ -99,19 +99,32 @@ void share_choose(const struct node *n, const struct job *j, uint32_t units, str
     }
 }
 
-struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,
-                               const struct job *j, uint32_t units)
+/* Adds up to 'units' free units to the set; returns how many. */
+static uint32_t add_free_units(const struct unit_use *use, uint32_t all, bool is_restricted,
+                               uint32_t units, struct bitset *set)
 {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < all && count < units; i++)
+        if (use[i].jobs == 0 && use[i].is_restricted == is_restricted) {
+            bitset_set(set, i);
+            count++;
+        }
+    return count;
+}
+
+struct unit_use *share_suppose(const struct unit_use *use, const struct job *j,
+                               const struct share_supposed *supposed)
+{
+    uint32_t all = supposed->all, left = supposed->units;
     struct unit_use *copy = mem_new_array(struct unit_use, all + 1);
     _cleanup_bitset_ struct bitset *set = bitset_new(all);
     for (uint32_t i = 0; i < all; i++)
-        copy[i] = use ? use[i] : (struct unit_use){.jobs = i >= free_units};
-    for (uint32_t i = 0; i < all && units; i++)
-        if (copy[i].jobs == 0) {
-            bitset_set(set, i);
-            units--;
-        }
-    for (uint32_t i; units && (i = find_least_shared(copy, all, j, set)) < all; units--)
+        copy[i] = use ? use[i]
+                      : (struct unit_use){.jobs = i >= supposed->free,
+                                          .is_restricted = i < supposed->free_restricted};
+    left -= add_free_units(copy, all, true, supposed->restricted, set);
+    left -= add_free_units(copy, all, false, left, set);
+    for (uint32_t i; left && (i = find_least_shared(copy, all, j, set)) < all; left--)
         bitset_set(set, i);
     bitset_foreach (set, i)
         share_add_job(&copy[i], j);

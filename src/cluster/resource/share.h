@@ -24,10 +24,14 @@ uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job
 uint32_t share_full(uint32_t units, const struct unit_use *use, const struct job *j);
 /* Adds 'units' units that the job may share to 'set', units with the fewest jobs first. */
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
-/* Returns a copy of 'use' as if the job had 'units' more units, free units first. 'use' NULL: no
- * units are shared yet. 'all': number of units of the node. The caller frees it. */
-struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,
-                               const struct job *j, uint32_t units);
+struct share_supposed {                  /* units of a node that a job is supposed to get */
+    uint32_t all, free, free_restricted; /* units of the node before that */
+    uint32_t units, restricted;          /* of the job; 'restricted' is part of 'units' */
+};
+/* Returns a copy of 'use' as if the job had these units, free ones first. 'use' NULL: no units are
+ * shared yet. The caller frees it. */
+struct unit_use *share_suppose(const struct unit_use *use, const struct job *j,
+                               const struct share_supposed *supposed);
 /* Counts one more job of the unit. Among several partitions, the unit keeps the one that lets the
  * fewest jobs share. */
 void share_add_job(struct unit_use *u, const struct job *j);

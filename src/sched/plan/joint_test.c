@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/joint.h"
 #include "sched/plan/ledger.h"
+#include "sched/plan/timeline.h"
 #include "sched/sched_test_util.h"
 
 enum { NOW = 1000 };
@@ -473,6 +474,48 @@ static void components_share_cores_where_jobs_may(void **state)
     test_cluster_free(c);
 }
 
+/* Components without GPUs share no restricted cores with a component that has a GPU: at once on an
+ * idle node, and beside a job in a planned start. */
+static void components_share_restricted_cores_for_gpus_only(void **state)
+{
+    static const struct {
+        const char *words[2];
+        bool could;
+    } v[] = {{{"gres=gpu:1 n=4", "n=3"}, false},
+             {{"gres=gpu:1 n=4", "n=2"}, true},
+             {{"n=2", "n=2"}, true},
+             {{"n=2", "gres=gpu:1 n=4"}, true},
+             {{"gres=gpu:1 n=1", "n=3"}, false}};
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(v); i++) {
+        struct cluster *c =
+            cluster_up(CONS "GresTypes=gpu\nNodeName=n1 CPUs=4 Gres=gpu:1 RestrictedCoresPerGPU=2\n"
+                            "GresConf=1 NodeName=n1 Name=gpu File=/dev/g0 Cores=0-3\n"
+                            "PartitionName=p Nodes=ALL OverSubscribe=FORCE:2\n"
+                            "PartitionName=q Nodes=ALL OverSubscribe=NO\n");
+        struct plan p;
+        struct joint joint;
+        struct timeline t;
+        bool is_busy = i % 2;
+        if (is_busy)
+            test_run_job(c, test_job(c, 1, "p=q"), "n1:2", NOW + 500);
+        const struct job *leader = queue_set(c, 3, 100, 2, v[i / 2].words);
+        plan_begin(&p, c, NULL, NOW, true);
+        timeline_init(&t, c, NOW);
+        t.claims = &p.claims;
+        joint_begin(&joint, &p, leader);
+        bool fits = joint_fits_now(&joint);
+        int64_t at = joint_find_start(&joint, &t, NOW);
+        int64_t possible = is_busy ? NOW + 500 : NOW;
+        if (fits != (v[i / 2].could && !is_busy) || at != (v[i / 2].could ? possible : 0))
+            fail_msg("case %zu: %d, %lld", i, fits, (long long)at);
+        joint_end(&joint);
+        timeline_done(&t);
+        plan_end(&p);
+        test_cluster_free(c);
+    }
+}
+
 /* A component that does not share gets its core before one that may share that of another job. */
 static void parts_are_allocated_in_the_order_of_their_placement(void **state)
 {
@@ -650,6 +693,7 @@ int main(void)
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
         cmocka_unit_test(components_with_whole_sockets_start_where_sockets_are_free),
         cmocka_unit_test(components_share_cores_where_jobs_may),
+        cmocka_unit_test(components_share_restricted_cores_for_gpus_only),
         cmocka_unit_test(parts_are_allocated_in_the_order_of_their_placement),
         cmocka_unit_test(the_ledger_is_what_would_be),
         cmocka_unit_test(a_trial_is_rolled_back),

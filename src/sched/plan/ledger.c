@@ -55,11 +55,10 @@ static struct node_users add_user(const struct node_users *u, const struct job *
 }
 
 static struct unit_use *suppose_use(const struct ledger *l, const struct job *j,
-                                    const struct share *s)
+                                    const struct selection *where, const struct share *s)
 {
-    const struct pool *pool = &l->cluster->pool;
-    return share_suppose(l->view.use[s->node], pool->kinds.data[pool->kind[s->node]].units,
-                         l->view.units[s->node], j, s->units);
+    const struct share_supposed supposed = node_free_suppose(l->cluster, &l->view, where, s);
+    return share_suppose(l->view.use[s->node], j, &supposed);
 }
 
 /* Returns the units in use once alloc_place() has chosen those of the share. */
@@ -91,7 +90,7 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
     struct node_free left = node_free_in(v, s->node, kinds);
     save_node(l, s->node);
     if (v->use[s->node] || j->want.shared)
-        vec_last(&l->entries).own_use = suppose_use(l, j, s);
+        vec_last(&l->entries).own_use = suppose_use(l, j, where, s);
     if (l->busy)
         l->busy[s->node] = vec_last(&l->entries).own_busy = choose_units(l, j, s);
     node_free_take(left, where, s);

@@ -54,6 +54,31 @@ static inline void node_free_take(struct node_free f, const struct selection *of
     }
 }
 
+/* Returns how many restricted units (RestrictedCoresPerGPU) are part of the share. */
+static inline uint32_t node_free_restricted(const struct cluster *c, const struct selection *of,
+                                            const struct share *share)
+{
+    for (uint32_t i = 0; c->has_restricted_cores && i < share->gres_len; i++)
+        if (of->gres.data[share->gres_at + i].kind == c->restricted_kind)
+            return (uint32_t)of->gres.data[share->gres_at + i].count;
+    return 0;
+}
+
+/* Returns what a job with the share, and the node in the view before it, have of shared units. */
+static inline struct share_supposed node_free_suppose(const struct cluster *c,
+                                                      const struct free_view *before,
+                                                      const struct selection *of,
+                                                      const struct share *share)
+{
+    const uint64_t *gres = before->gres + share->node * c->pool.gres_kinds;
+    return (struct share_supposed){
+        .all = c->pool.kinds.data[c->pool.kind[share->node]].units,
+        .free = before->units[share->node],
+        .free_restricted = c->has_restricted_cores ? (uint32_t)gres[c->restricted_kind] : 0,
+        .units = share->units,
+        .restricted = node_free_restricted(c, of, share)};
+}
+
 /* A job takes the whole node: units and devices that it does not use are not free either. */
 static inline void node_free_close(struct node_free f, size_t kinds)
 {

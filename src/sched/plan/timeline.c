@@ -419,8 +419,7 @@ static void suppose_use(struct timeline *t, const struct timeline_placed *placed
     struct unit_use *before = t->use[node];
     if (!t->view.use[node] && !placed->job->want.shared)
         return;
-    t->use[node] = share_suppose(t->view.use[node], find_node_kind(t, node)->units,
-                                 placed->free_units, placed->job, placed->units);
+    t->use[node] = share_suppose(t->view.use[node], placed->job, &placed->supposed);
     t->view.use[node] = t->use[node];
     free(before);
 }
@@ -610,8 +609,9 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
     lay_out_node(t, share->node);
     save_node(t, share->node);
     if (t->trial.open)
-        vec_push(&t->trial.placed, ((struct timeline_placed){j, share->node, share->units,
-                                                             t->view.units[share->node]}));
+        vec_push(&t->trial.placed,
+                 ((struct timeline_placed){j, share->node,
+                                           node_free_suppose(t->cluster, &t->view, of, share)}));
     split_span(t, share->node, from);
     split_span(t, share->node, until);
     struct timeline_span *s = &t->spans[t->nodes[share->node].first];

@@ -37,7 +37,8 @@ struct timeline_saved { /* a node at the begin of the trial */
 
 struct timeline_placed { /* share of a node that a job got in a trial */
     const struct job *job;
-    uint32_t node, units, free_units; /* free_units: number before the placement */
+    uint32_t node;
+    struct share_supposed supposed;
 };
 
 struct timeline_trial {
