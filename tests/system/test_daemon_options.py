@@ -104,6 +104,9 @@ def test_gres_of_the_node_are_printed(make_cluster):
         "Gres Name=gpu Type=big Count=1 Index=0 File=/dev/null Cores=0 Links=-1,4",
         "Gres Name=gpu Type=big Count=1 Index=1 File=/dev/zero Cores=(null) Links=4,-1",
         "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null) Links=(null)"]
+    (c.conf_file.parent / "slurm.key").unlink()  # it is not used, and need not be there yet
+    assert "Gres Name=tape" in c.run([PREFIX / "sbin/slurmd", "-G", "-N", "n1"]).ok()
+    c.run([PREFIX / "sbin/slurmd", "-D", "-N", "n1"]).fails("slurm.key' is missing: copy it from the controller")
 
 
 def test_hardware_is_printed_with_the_sockets_of_its_parameters(cluster):

@@ -103,7 +103,7 @@ int first_conf_load(struct slurmd *d, const struct slurmd_options *o, struct err
     if (servers)
         return load_configless(d, o, servers, err);
     int rc = load_conf(d, o, path, err);
-    return rc ? rc : load_key(d, d->conf->path, d->conf->slurm_uid, err);
+    return rc || o->print_gres ? rc : load_key(d, d->conf->path, d->conf->slurm_uid, err);
 }
 
 #define KEYS_MAX 4000
