@@ -67,6 +67,7 @@ def test_the_list_has_the_columns_of_the_page(cluster):
     assert [row[0] for row in listed(c, f"--id={ids[1]}")] == ids[1:2]
     assert [row[0] for row in listed(c, "--down")] == ids[1:2]
     assert [row[0] for row in listed(c, "-nn3")] == ids[2:]
+    assert [row[0] for row in listed(c, "--node")] == [row[0] for row in listed(c, "-n")] == ids[1:]
     assert listed(c, f"--user={user} --id=999999") == []
     strigger(c, "--set -nn[1-2] -d -u -p /bin/true -o 30").fails("Duplicate event trigger")
     strigger(c, "--set -nn[1-2] -d -u -p /bin/true -o 30 -Q").ok()

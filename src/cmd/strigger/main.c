@@ -97,6 +97,7 @@ struct line {
 
 struct table {
     VEC(struct line) lines;
+    bool nodes_only;
 };
 
 /* Slurm's widths: negative for left-justified columns. Longer text is not cut. */
@@ -135,10 +136,13 @@ static void add_line(struct table *t, const Pb__TriggerRecord *m)
 
 static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
+    struct table *t = ctx;
     const Pb__TriggerList *part = (const Pb__TriggerList *)message;
     for (size_t i = 0; i < part->n_triggers; i++) {
         const Pb__TriggerRecord *m = part->triggers[i];
-        add_line(ctx, m);
+        const char *resource = trigger_resource(m->types, m->flags, m->has_job_id);
+        if (!t->nodes_only || str_eq(resource, "node"))
+            add_line(t, m);
     }
     return 0;
 }
@@ -161,7 +165,7 @@ static void print_titles(void)
 static int list_triggers(struct options *o)
 {
     Pb__TriggerFilter filter;
-    struct table t = {0};
+    struct table t = {.nodes_only = o->any_node};
     struct err err = {0};
     make_filter(o, &filter);
     int rc = rpc_call_stream(cmd_client(), RPC_TRIGGER_LIST, &filter.base, on_part, &t, &err);

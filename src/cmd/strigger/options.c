@@ -122,6 +122,7 @@ static int set_strigger_option(void *ctx, int id, const char *value)
         return set_job(o, value);
     case ID_node:
         o->ask.nodes = value && *value ? (char *)value : NULL;
+        o->any_node = !o->ask.nodes;
         break;
     case ID_program:
         o->ask.program = (char *)value;

@@ -11,6 +11,7 @@ struct options {
     struct args_common common;
     bool set, get, clear, noheader, quiet;
     bool has_id, has_user;
+    bool any_node; /* --node without a value */
     uint32_t id, user;
     Pb__TriggerRecord ask; /* borrows texts of the command line */
 };
