@@ -67,7 +67,7 @@ static uint32_t comb_end(const struct bitset *bits, uint32_t first, uint32_t ste
 }
 
 /* The same for numbers far apart. */
-static uint32_t far_end(const struct bitset *bits, uint32_t first, uint32_t step)
+static uint32_t find_far_end(const struct bitset *bits, uint32_t first, uint32_t step)
 {
     long last = first;
     for (long next; (next = bitset_next(bits, (size_t)last + 1)) == last + (long)step;)
@@ -116,7 +116,7 @@ static struct idset_run run_at(const struct bitset *bits, uint32_t first)
     if (second < 0)
         return (struct idset_run){first, first, 1};
     uint32_t step = (uint32_t)second - first;
-    uint32_t last = step <= 64 ? comb_end(bits, first, step) : far_end(bits, first, step);
+    uint32_t last = step <= 64 ? comb_end(bits, first, step) : find_far_end(bits, first, step);
     if (last <= (uint32_t)second)
         return (struct idset_run){first, first, 1};
     return (struct idset_run){first, last, step};

@@ -73,7 +73,7 @@ static int refuse_mode(const struct walk *w, mode_t mode, bool last, struct err 
 }
 
 /* Checks 'at', which is not a symbolic link. */
-static int judge_path(struct walk *w, const struct stat *st, struct err *err)
+static int check_path_entry(struct walk *w, const struct stat *st, struct err *err)
 {
     bool last = w->rest.len == 0;
     /* Root's group is trusted. */
@@ -137,7 +137,8 @@ static int step_into(struct walk *w, const char *name, struct err *err)
     str_printf(&w->at, "/%s", name);
     if (lstat(str_cstr(&w->at), &st) < 0)
         return err_set(err, -errno, "%s: %s", str_cstr(&w->at), err_text(-errno));
-    return S_ISLNK(st.st_mode) ? follow_link(w, &st, parent_len, err) : judge_path(w, &st, err);
+    return S_ISLNK(st.st_mode) ? follow_link(w, &st, parent_len, err)
+                               : check_path_entry(w, &st, err);
 }
 
 int trust_check(const char *path, const uid_t *owners, size_t count, struct err *err)
@@ -152,7 +153,7 @@ int trust_check(const char *path, const uid_t *owners, size_t count, struct err 
         return err_set(err, -errno, "/: %s", err_text(-errno));
     w.root_owner = st.st_uid;
     str_puts(&w.rest, path);
-    rc = judge_path(&w, &st, err);
+    rc = check_path_entry(&w, &st, err);
     while (w.rest.len && rc == 0) {
         _cleanup_free_ char *name = next_name(&w);
         rc = step_into(&w, name, err);
