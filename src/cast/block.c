@@ -48,7 +48,7 @@ bool cast_block_can_pack(void)
 #endif
 }
 
-static size_t room_for(uint32_t block)
+static size_t get_packed_size_max(uint32_t block)
 {
 #ifdef HAVE_LZ4
     return (size_t)LZ4_compressBound((int)block);
@@ -90,7 +90,7 @@ struct cast_blocks *cast_blocks_new(uint32_t block, bool packs, cast_read_fn *re
     b->pack = packs && cast_block_can_pack();
     b->read = read;
     b->ctx = ctx;
-    b->room = b->pack ? room_for(block) : block;
+    b->room = b->pack ? get_packed_size_max(block) : block;
     return b;
 }
 

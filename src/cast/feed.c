@@ -204,7 +204,7 @@ static void drop_child(struct child *c)
 }
 
 /* Serves the receivers below a lost one, from the next turn on. */
-static void adopt_below(struct cast_feed *f, struct cast_range r)
+static void queue_range_below(struct cast_feed *f, struct cast_range r)
 {
     struct cast_range below = {r.first + 1, r.count - 1};
 
@@ -221,7 +221,7 @@ static void fail_child(struct child *c, Pb__CastPhase phase, int code, const cha
     drop_child(c);
     if (!f->ending)
         set_phase(f, &f->list[range.first], phase, code, text);
-    adopt_below(f, range);
+    queue_range_below(f, range);
 }
 
 static void on_feed_open(void *ctx, struct rpc_session *s)
@@ -312,7 +312,7 @@ static void on_status(struct child *c, const Pb__CastStatus *m)
         struct cast_range range = c->range;
 
         drop_child(c);
-        adopt_below(f, range);
+        queue_range_below(f, range);
     } else if (m->has_at && m->at <= f->plan.size) {
         on_feed_ready(c, m->at);
     }
