@@ -196,7 +196,7 @@ static int request_components(struct search *s, struct err *err)
     return request_jobs(&filter, on_components, s, err);
 }
 
-static int judge_search(const struct search *s, struct err *err)
+static int check_search(const struct search *s, struct err *err)
 {
     bool is_list = s->tasks && strpbrk(s->tasks, ",-");
     _cleanup_free_ char *job = s->tasks
@@ -224,7 +224,7 @@ static int find_components(struct search *s, struct err *err)
     s->known = (struct str)STR_INIT;
     int rc = request_components(s, err);
     if (rc >= 0)
-        rc = judge_search(s, err);
+        rc = check_search(s, err);
     str_done(&s->known);
     return rc;
 }

@@ -37,7 +37,7 @@ static const struct conflict {
 };
 
 /* "verbose" and "quiet" do not request a binding. */
-static bool says_something(const struct opt *o, enum opt_id id)
+static bool is_option_given(const struct opt *o, enum opt_id id)
 {
     const char *text = o->given[id];
 
@@ -120,7 +120,7 @@ static int settle_conflict(struct opt *o, const struct conflict *c, struct err *
 {
     uint8_t one = o->from[c->one], other = o->from[c->other];
 
-    if (!says_something(o, c->one) || !says_something(o, c->other))
+    if (!is_option_given(o, c->one) || !is_option_given(o, c->other))
         return 0;
     if (one != other)
         drop_option(o, one < other ? c->one : c->other);

@@ -24,7 +24,7 @@ static int check_node_count(struct opt *o, struct err *err)
     return 0;
 }
 
-static void fewer_nodes_than_tasks(struct opt *o)
+static void reduce_nodes_to_tasks(struct opt *o)
 {
     if (!opt_given(o, OPT_ID_ntasks) || !opt_given(o, OPT_ID_nodes) || o->ntasks >= o->min_nodes)
         return;
@@ -37,7 +37,7 @@ static void fewer_nodes_than_tasks(struct opt *o)
 
 /* Two contradicting task counts of a step, of which one often comes from the allocation: the total
  * is used. The controller refuses a new job with such counts. */
-static void more_tasks_than_per_node(struct opt *o)
+static void note_more_tasks_than_per_node(struct opt *o)
 {
     uint64_t most = (uint64_t)o->max_nodes * o->ntasks_per_node;
     if (o->command != OPT_SRUN || !opt_given(o, OPT_ID_jobid) || !opt_given(o, OPT_ID_ntasks) ||
@@ -112,8 +112,8 @@ int opt_finish(struct opt *o, struct err *err)
     if (opt_check_gpus(o, err) < 0)
         return -ERR_PARSE;
     opt_count_tasks_of_gpus(o);
-    fewer_nodes_than_tasks(o);
-    more_tasks_than_per_node(o);
+    reduce_nodes_to_tasks(o);
+    note_more_tasks_than_per_node(o);
     if (!opt_given(o, OPT_ID_ntasks) && opt_given(o, OPT_ID_ntasks_per_node) &&
         opt_given(o, OPT_ID_nodes) && o->min_nodes == o->max_nodes) {
         uint64_t tasks = (uint64_t)o->min_nodes * o->ntasks_per_node;
