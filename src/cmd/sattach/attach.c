@@ -297,7 +297,7 @@ static void on_attach_message(void *ctx, uint32_t node, unsigned rpc, const Prot
     }
 }
 
-static void say_task(void *ctx, bool failed, const char *text)
+static void print_task_message(void *ctx, bool failed, const char *text)
 {
     cmd_detail(1, "%s", text);
 }
@@ -320,7 +320,7 @@ static void on_over(void *ctx, uint32_t node, const struct err *why)
         cmd_error("%s", a->refused.text);
         a->failed = true;
     }
-    tasks_tell_ends(a->tasks, say_task, a);
+    tasks_tell_ends(a->tasks, print_task_message, a);
     for (uint32_t i = 0; i < a->step->num_tasks; i++)
         for (int k = 0; k < 2; k++)
             lines_end(a->lines[k], i);
@@ -353,7 +353,7 @@ static bool is_step_listed(void *ctx)
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static void say_state(void *ctx, bool failed, const char *text)
+static void print_state_message(void *ctx, bool failed, const char *text)
 {
     cmd_say("%s", text);
 }
@@ -370,7 +370,7 @@ static void on_interrupt(struct attach *a)
     }
     a->interrupted_ms = now;
     cmd_say("interrupt (one more within 1 sec to send it to the tasks)");
-    tasks_tell_states(a->tasks, a->options->id_text, say_state, a);
+    tasks_tell_states(a->tasks, a->options->id_text, print_state_message, a);
 }
 
 static void on_attach_signal(void *ctx, int signo)

@@ -24,7 +24,7 @@ struct alone {
     struct conf_host host;
 };
 
-static void alone_init(struct alone *a, size_t rank)
+static void init_single_controller(struct alone *a, size_t rank)
 {
     const struct conf *conf = cmd_conf();
     a->conf = *conf;
@@ -73,7 +73,7 @@ static void ping_all(const struct conf *conf, struct pinged *all)
 {
     size_t count = conf->controllers.len;
     for (size_t i = 0; i < count; i++) {
-        alone_init(&all[i].alone, i);
+        init_single_controller(&all[i].alone, i);
         if (all[i].alone.conf.message_timeout_sec > PING_PATIENCE_SEC)
             all[i].alone.conf.message_timeout_sec = PING_PATIENCE_SEC;
         if (pthread_create(&all[i].thread, NULL, ping_controller, &all[i])) {
@@ -139,7 +139,7 @@ int run_takeover(int argc, char **argv)
                  conf->controllers.len - 1);
         return 1;
     }
-    alone_init(&alone, (size_t)rank);
+    init_single_controller(&alone, (size_t)rank);
     request.successor = (char *)alone.host.name;
     struct rpc_client *client = rpc_client_new(&alone.conf);
     struct arena arena;

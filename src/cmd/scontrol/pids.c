@@ -26,7 +26,7 @@
 
 /* The nodes to ask: the named one, the node of the job in which scontrol runs, or all nodes with a
  * daemon on this host. */
-static void nodes_here(const char *node, struct rpc_names *out)
+static void find_local_nodes(const char *node, struct rpc_names *out)
 {
     const char *own = getenv("SLURMD_NODENAME");
 
@@ -70,8 +70,8 @@ static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *
 }
 
 /* target: the text of the argument; NULL: every step. */
-static void say_none(const Pb__NodePidsRequest *r, const char *target,
-                     const struct rpc_names *nodes)
+static void print_no_process(const Pb__NodePidsRequest *r, const char *target,
+                             const struct rpc_names *nodes)
 {
     _cleanup_str_ struct str where = STR_INIT;
 
@@ -125,10 +125,10 @@ int run_listpids(int argc, char **argv)
     if (argc > 0 && parse_target(argv[0], &request))
         return 1;
     show_pids_titles(cmd_out());
-    nodes_here(argc > 1 ? argv[1] : NULL, &nodes);
+    find_local_nodes(argc > 1 ? argv[1] : NULL, &nodes);
     size_t steps = list_on(&nodes, &request);
     if (!steps)
-        say_none(&request, argc > 0 ? argv[0] : NULL, &nodes);
+        print_no_process(&request, argc > 0 ? argv[0] : NULL, &nodes);
     rpc_here_done(&nodes);
     return steps ? 0 : 1;
 }
@@ -140,7 +140,7 @@ static size_t visit_steps(const char *node, bool jobs, void (*visit)(const Pb__S
     VEC(uint64_t) seen = {0};
     struct rpc_names nodes;
 
-    nodes_here(node, &nodes);
+    find_local_nodes(node, &nodes);
     vec_foreach (&nodes.names, name) {
         _cleanup_arena_ struct arena arena;
         Pb__NodePids *reply = NULL;
@@ -162,7 +162,7 @@ static size_t visit_steps(const char *node, bool jobs, void (*visit)(const Pb__S
     size_t count = seen.len;
     vec_done(&seen);
     if (!count)
-        say_none(&request, NULL, &nodes);
+        print_no_process(&request, NULL, &nodes);
     rpc_here_done(&nodes);
     return count;
 }
@@ -287,7 +287,7 @@ int show_slurmd(const char *node)
 {
     struct rpc_names nodes;
     int status = 0;
-    nodes_here(node, &nodes);
+    find_local_nodes(node, &nodes);
     if (!nodes.names.len) {
         cmd_line("slurm_load_slurmd_status error: no node daemon runs on this host");
         status = 1;
@@ -307,7 +307,7 @@ static uint32_t job_of(uint32_t pid)
 
     request.has_pid = true;
     request.pid = pid;
-    nodes_here(NULL, &nodes);
+    find_local_nodes(NULL, &nodes);
     for (size_t i = 0; i < nodes.names.len && !job; i++) {
         _cleanup_arena_ struct arena arena;
         Pb__NodePids *reply = NULL;

@@ -75,7 +75,7 @@ static int finish_output(struct show *s, const char *what, int r, const struct e
     return 0;
 }
 
-static void say_nothing(const char *what)
+static void print_no_entity(const char *what)
 {
     if (!scontrol.quiet)
         str_printf(cmd_out(), "%s\n", what);
@@ -202,7 +202,7 @@ int show_job(const char *id_text)
     if (r == 0 && id_text && !s.seen)
         r = job_arg_refuse(s.ids.data, &err);
     if (r == 0 && !s.seen && !s.json)
-        say_nothing("No jobs in the system");
+        print_no_entity("No jobs in the system");
     vec_done(&s.ids);
     return finish_output(&s, "jobs", r, &err);
 }
@@ -249,7 +249,7 @@ int show_step(const char *id_text)
     if (r == 0 && !s.seen && !s.json && id_text)
         return show_say_not_found("Job step", id_text);
     if (r == 0 && !s.seen && !s.json)
-        say_nothing("No job steps in the system");
+        print_no_entity("No job steps in the system");
     return finish_output(&s, "steps", r, &err);
 }
 
@@ -387,7 +387,7 @@ int show_reservation(const char *name)
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_RESV_LIST, &filter.base, on_resvs, &s, &err);
     if (r == 0 && !name && !s.seen && !s.json)
-        say_nothing("No reservations in the system");
+        print_no_entity("No reservations in the system");
     int status = finish_output(&s, "reservations", r, &err);
     if (r == 0 && name && !s.seen)
         status = show_say_not_found("Reservation", name);
@@ -437,7 +437,7 @@ int show_license(const char *name)
     if (r == 0 && !s.seen && name && !s.json)
         return show_say_not_found("License", name);
     if (r == 0 && !s.seen && !s.json)
-        say_nothing("No licenses configured in Slurm.");
+        print_no_entity("No licenses configured in Slurm.");
     return finish_output(&s, "licenses", r, &err);
 }
 

@@ -177,7 +177,7 @@ static bool is_zombie(pid_t pid)
 }
 
 /* Whether the command line or the environment of the process contains the directory. */
-static bool speaks_of(pid_t pid, const char *dir)
+static bool names_directory(pid_t pid, const char *dir)
 {
     static const char *const files[] = {"cmdline", "environ"};
     _cleanup_free_ char *needle = mem_printf("%s/", dir);
@@ -213,7 +213,7 @@ void daemon_list(const char *dir, struct daemon_list *list)
             continue;
         pid_t pid = (pid_t)strtol(str_cstr(&text), NULL, 10);
         const char *program = str_eq(name, "slurmctld") ? "slurmctld" : "slurmd";
-        if (pid > 1 && runs_program(pid, program) && speaks_of(pid, dir) && !is_zombie(pid))
+        if (pid > 1 && runs_program(pid, program) && names_directory(pid, dir) && !is_zombie(pid))
             list_add(list, pid, name);
     }
     if (d)

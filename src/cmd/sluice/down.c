@@ -92,7 +92,7 @@ static bool end_by_force(const struct daemon_list *list)
 }
 
 /* Tells what happens to the running jobs, which the controller cannot end. */
-static void say_no_controller(const struct sluice_options *o, const char *why)
+static void report_no_controller(const struct sluice_options *o, const char *why)
 {
     cmd_say("the controller did not take the order to stop (%s); ending the daemons%s", why,
             o->keep_jobs ? ": running jobs go on, and the next 'up' finds them"
@@ -114,7 +114,7 @@ static void by_asking(const struct sluice_options *o, const struct daemon_list *
     }
     conf_free(conf);
     if (rc)
-        say_no_controller(o, err.text);
+        report_no_controller(o, err.text);
     else
         daemon_wait_gone(running, SLUICE_STOP_MS);
 }
@@ -138,7 +138,7 @@ int sluice_down(const struct sluice_options *o, const char *const *operand)
     if (daemon_find(&running, "slurmctld"))
         by_asking(o, &running);
     else if (count)
-        say_no_controller(o, "it does not run");
+        report_no_controller(o, "it does not run");
     bool good = end_by_force(&running);
     if (!o->keep_jobs) {
         daemon_list_steps(o->dir, &steps);

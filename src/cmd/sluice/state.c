@@ -16,7 +16,7 @@
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 
-static int say_failure(const struct err *err)
+static int report_failure(const struct err *err)
 {
     cmd_error("%s", err->text);
     return 1;
@@ -67,7 +67,7 @@ static int become_user(const struct conf *conf, struct err *err)
     return 0;
 }
 
-static struct store_where where_of(const struct conf *conf)
+static struct store_where make_store_where(const struct conf *conf)
 {
     const char *shared = conf->state_save_store;
     return (struct store_where){.at = shared ? shared : conf->state_save_location,
@@ -79,7 +79,7 @@ static struct store_where where_of(const struct conf *conf)
 
 /* Opens the leftover of an export that failed after root had become SlurmUser: an empty file of
  * this user. */
-static int empty_open(const char *path)
+static int create_empty_file(const char *path)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
     struct stat st;
@@ -97,7 +97,7 @@ static FILE *output_open(const char *path, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
     if (fd < 0 && errno == EEXIST)
-        fd = empty_open(path);
+        fd = create_empty_file(path);
     if (fd < 0) {
         err_set(err, -errno, "%s: %s%s", path, strerror(errno),
                 errno == EEXIST ? ": it is not overwritten" : "");
@@ -116,7 +116,7 @@ static void warn_if_readable(void)
 
 static int export_to(const struct conf *conf, FILE *out, struct state_count *count, struct err *err)
 {
-    struct store_where where = where_of(conf);
+    struct store_where where = make_store_where(conf);
     struct store *s = NULL;
     int rc = become_user(conf, err);
     if (rc == 0)
@@ -135,7 +135,7 @@ static int export_state(const struct conf *conf, const char *path)
     bool to_file = path && !str_eq(path, "-");
     FILE *out = to_file ? output_open(path, &err) : stdout;
     if (!out)
-        return say_failure(&err);
+        return report_failure(&err);
     if (!to_file)
         warn_if_readable();
     int rc = export_to(conf, out, &count, &err);
@@ -146,7 +146,7 @@ static int export_state(const struct conf *conf, const char *path)
     if (to_file)
         fclose(out);
     if (rc)
-        return say_failure(&err);
+        return report_failure(&err);
     if (to_file)
         cmd_say("%llu records, %llu set aside, written to %s", (unsigned long long)count.records,
                 (unsigned long long)count.asides, path);
@@ -218,7 +218,7 @@ static int check_source(const struct store_where *where, struct err *err)
 static int import_from(const struct conf *conf, FILE *in, struct state_count *count,
                        struct err *err)
 {
-    struct store_where where = where_of(conf);
+    struct store_where where = make_store_where(conf);
     struct store *s = NULL;
     int rc = make_directory(conf, err);
     if (rc == 0)
@@ -245,7 +245,7 @@ static int import_state(const struct conf *conf, const char *path, bool edited)
     struct state_count count = {0};
     FILE *in = input_open(path, &err);
     if (!in)
-        return say_failure(&err);
+        return report_failure(&err);
     int rc = state_check(in, conf->cluster_name, edited, &err);
     if (rc)
         err_prefix(&err, "%s: nothing was imported", name_input(path));
@@ -254,7 +254,7 @@ static int import_state(const struct conf *conf, const char *path, bool edited)
     if (in != stdin)
         fclose(in);
     if (rc)
-        return say_failure(&err);
+        return report_failure(&err);
     cmd_say("%llu records, %llu set aside, imported", (unsigned long long)count.records,
             (unsigned long long)count.asides);
     return 0;
@@ -276,6 +276,6 @@ int sluice_state(const struct sluice_options *o, const char *const *operand)
     sluice_choose(o);
     const struct conf *conf = cmd_conf();
     if (check_user(conf, &err))
-        return say_failure(&err);
+        return report_failure(&err);
     return out ? export_state(conf, path) : import_state(conf, path, o->edited);
 }

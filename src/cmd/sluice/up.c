@@ -128,7 +128,7 @@ static void census_done(struct census *s)
 }
 
 /* Returns 1: ask again; 0: final; negative: failed. */
-static int judge_census(const struct up *u, const struct census *s, int64_t waited_ms,
+static int check_census(const struct up *u, const struct census *s, int64_t waited_ms,
                         struct err *err)
 {
     if (s->ready == s->expected)
@@ -160,7 +160,7 @@ static int wait_nodes(struct up *u, struct err *err)
             snprintf(text, sizeof(text), "%zu of %zu node%s up", s.ready, s.expected,
                      s.expected == 1 ? " is" : "s are");
             show_progress(text);
-            rc = judge_census(u, &s, loop_mono_ms() - began_ms, err);
+            rc = check_census(u, &s, loop_mono_ms() - began_ms, err);
         }
         census_done(&s);
         if (rc > 0)
@@ -173,7 +173,7 @@ static int wait_nodes(struct up *u, struct err *err)
 }
 
 /* The existing controller was ending, as after a kill, and no longer answers. */
-static bool controller_went(struct up *u)
+static bool wait_for_ending_controller(struct up *u)
 {
     pid_t pid = daemon_find(&u->before, "slurmctld");
     if (!pid || !daemon_ends(pid, SLUICE_KILL_MS))
@@ -182,14 +182,14 @@ static bool controller_went(struct up *u)
     return true;
 }
 
-static int bring_up(struct up *u, struct err *err)
+static int start_cluster(struct up *u, struct err *err)
 {
     int rc;
     do {
         rc = start_daemons(u, err);
         if (rc == 0)
             rc = wait_nodes(u, err);
-    } while (rc == -ERR_CONNECT && controller_went(u));
+    } while (rc == -ERR_CONNECT && wait_for_ending_controller(u));
     return rc;
 }
 
@@ -252,7 +252,7 @@ static int check_given(const struct up *u, struct err *err)
     return check_lines(u, err);
 }
 
-static void say_warnings(const struct conf_report *report)
+static void print_warnings(const struct conf_report *report)
 {
     _cleanup_str_ struct str text = STR_INIT;
     conf_report_format(report, &text);
@@ -284,7 +284,7 @@ static int prepare_place(struct up *u, struct err *err)
     struct conf_report report = {0};
     int rc = place_load(o->dir, &u->conf, &report, err);
     if (rc == 0)
-        say_warnings(&report);
+        print_warnings(&report);
     conf_report_done(&report);
     if (rc == 0 && there && !o->renew)
         rc = check_given(u, err);
@@ -350,7 +350,7 @@ int sluice_up(const struct sluice_options *o, const char *const *operand)
         if (rc == 0)
             rc = prepare_place(&u, &err);
         if (rc == 0)
-            rc = bring_up(&u, &err);
+            rc = start_cluster(&u, &err);
         progress_end();
         if (rc && lock >= 0)
             undo_start(&u);

@@ -333,7 +333,7 @@ static bool is_listed(const char *list, const char *value)
 }
 
 /* Whether a word of the comma-separated list is one of the names in "a:1,b". */
-static bool one_listed(const char *list, const char *names)
+static bool is_any_listed(const char *list, const char *names)
 {
     for (const char *s = names ? names : ""; list && *s; s += strcspn(s, ",|;"), s += *s != 0) {
         _cleanup_free_ char *name = mem_strndup(s, strcspn(s, ",|;:"));
@@ -360,7 +360,7 @@ bool options_match(const struct options *o, const Pb__JobRecord *job)
     if (job_states_given(&o->states) && !job_states_match(&o->states, job->live))
         return false;
     return is_listed(o->accounts, spec->account) && is_listed(o->qos, spec->qos) &&
-           one_listed(o->licenses, spec->licenses) &&
-           (one_listed(o->reservation, spec->reservation) ||
-            one_listed(o->reservation, job->live->reservation));
+           is_any_listed(o->licenses, spec->licenses) &&
+           (is_any_listed(o->reservation, spec->reservation) ||
+            is_any_listed(o->reservation, job->live->reservation));
 }

@@ -131,7 +131,7 @@ static void ask_nodes(struct asked *a)
 }
 
 /* A step that has ended is not a failure. A refusal or a missing answer is. */
-static int say_none(const struct asked *a, const char *name)
+static int report_no_job(const struct asked *a, const char *name)
 {
     if (!a->last.code || a->last.code == -ERR_NO_JOB) { /* the step ended meanwhile */
         cmd_error("%s not found running.", name);
@@ -157,7 +157,7 @@ static int show_step(const struct options *o, struct loop *loop, const Pb__StepR
     ask_nodes(&a);
     take_replies(&a);
     put_step_name(step, &name);
-    status = a.answered ? a.last.code != 0 : say_none(&a, str_cstr(&name));
+    status = a.answered ? a.last.code != 0 : report_no_job(&a, str_cstr(&name));
     if (a.answered && o && !o->pids)
         print_usage(&a, &a.usage, step->nodes ? step->nodes : step->layout[0]->node,
                     str_cstr(&a.pids));
@@ -185,7 +185,7 @@ static int on_sstat_steps(void *ctx, const ProtobufCMessage *message, struct err
 
 /* The step was not requested and is not shown. The nodes are asked nevertheless, so that a user
  * without permission sees the refusal. */
-static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
+static int report_no_step(struct loop *loop, const Pb__StepRecord *other)
 {
     _cleanup_str_ struct str name = STR_INIT;
     int status = show_step(NULL, loop, other);
@@ -229,11 +229,11 @@ static int show_steps(const struct options *o, struct loop *loop, const struct f
         any = true;
         status |= show_step(o, loop, *s);
     }
-    return any ? status : say_no_step(loop, f->steps.data[0]);
+    return any ? status : report_no_step(loop, f->steps.data[0]);
 }
 
 /* A job that runs no such step is not a failure; an unknown job or component is. */
-static int say_no_steps(const Pb__StepId *id)
+static int report_no_steps(const Pb__StepId *id)
 {
     _cleanup_str_ struct str name = STR_INIT;
     struct err err = {0};
@@ -267,7 +267,7 @@ static int show_job_id(const struct options *o, struct loop *loop, Pb__StepId *i
     else if (found.steps.len)
         status = show_steps(o, loop, &found, id);
     else
-        status = say_no_steps(id);
+        status = report_no_steps(id);
     vec_done(&found.steps);
     return rc < 0 ? rc : status;
 }

@@ -202,7 +202,7 @@ static void release_batch(struct batch *b)
 }
 
 /* Whether the request itself was rejected, as opposed to an unreachable controller. */
-static bool never_runs(int code)
+static bool is_never_runnable(int code)
 {
     return code != -ERR_CONNECT && code != -ERR_TIMEOUT && code != -ERR_CLOSED &&
            code != -ERR_STANDBY && code != -ERR_AUTH && code != -ERR_SKEW;
@@ -226,7 +226,7 @@ int become_sbatch(const struct conf *conf, const struct opt *o, struct Pb__JobSp
     code = rpc_call(client, RPC_SUBMIT, &request.base, 0, &arena, &reply, &err);
     if (code < 0) {
         say_error("Unable to submit the batch job: %s", err.text);
-        if (never_runs(code))
+        if (is_never_runnable(code))
             say_info("request will never run");
     } else {
         if (reply->message != NULL)

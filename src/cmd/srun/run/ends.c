@@ -27,7 +27,7 @@ static bool is_terse(void)
     return text != NULL && *text != '\0' && strcmp(text, "0") != 0;
 }
 
-static void say_task(void *ctx, bool failed, const char *text)
+static void log_task_message(void *ctx, bool failed, const char *text)
 {
     const struct run *run = ctx;
 
@@ -39,10 +39,10 @@ static void say_task(void *ctx, bool failed, const char *text)
 
 static void report_ends(struct run *run)
 {
-    tasks_tell_ends(run->tasks, say_task, run);
+    tasks_tell_ends(run->tasks, log_task_message, run);
 }
 
-static void say_state(void *ctx, bool failed, const char *text)
+static void log_state_message(void *ctx, bool failed, const char *text)
 {
     (void)ctx;
     (void)failed;
@@ -52,7 +52,7 @@ static void say_state(void *ctx, bool failed, const char *text)
 void ends_tell_states(const struct ends *e)
 {
     if (e != NULL)
-        tasks_tell_states(e->run->tasks, e->run->step_name, say_state, NULL);
+        tasks_tell_states(e->run->tasks, e->run->step_name, log_state_message, NULL);
 }
 
 static void on_tell_timer(void *ctx)

@@ -267,7 +267,7 @@ static void start_limit(struct run *run)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static void node_over(struct run *run, uint32_t node, int wait_status)
+static void record_node_end(struct run *run, uint32_t node, int wait_status)
 {
     const struct Pb__StepNode *n = run->step->layout[node];
     bool lost = false;
@@ -286,7 +286,7 @@ static void node_over(struct run *run, uint32_t node, int wait_status)
 
 static void on_node_done(struct run *run, uint32_t node)
 {
-    node_over(run, node, SIGKILL);
+    record_node_end(run, node, SIGKILL);
 }
 
 /* The step is being ended: a node that its tasks never reached, or that has gone before it told of
@@ -295,7 +295,7 @@ static void node_ended(struct run *run, uint32_t node, const struct err *why)
 {
     say_debug("%s: %s", run->step->layout[node]->node, why->text);
     peers_drop(run->peers, node);
-    node_over(run, node, SIGTERM);
+    record_node_end(run, node, SIGTERM);
 }
 
 static void on_launch_failed(struct run *run, uint32_t node, const struct err *why)
@@ -305,7 +305,7 @@ static void on_launch_failed(struct run *run, uint32_t node, const struct err *w
     if (why->code == -ERR_NOT_BEGUN) { /* for another node, which is told */
         say_debug("%s: %s", run->step->layout[node]->node, why->text);
         peers_drop(run->peers, node);
-        node_over(run, node, 1 << 8);
+        record_node_end(run, node, 1 << 8);
         return;
     }
     if (run->aborting) {
@@ -321,7 +321,7 @@ static void on_launch_failed(struct run *run, uint32_t node, const struct err *w
     peers_drop(run->peers, node);
     if (run->nodes_left > 1)
         abort_step(run, NULL);
-    node_over(run, node, 1 << 8);
+    record_node_end(run, node, 1 << 8);
 }
 
 static void on_node_lost(struct run *run, uint32_t node, const struct err *why)
@@ -345,7 +345,7 @@ static void on_node_lost(struct run *run, uint32_t node, const struct err *why)
     peers_drop(run->peers, node);
     if (unfinished && run->nodes_left > 1 && !run->options->no_kill)
         abort_step(run, NULL);
-    node_over(run, node, SIGKILL);
+    record_node_end(run, node, SIGKILL);
 }
 
 /* The controller has given it up, and the job with it; its session may stay open for ever. */
@@ -360,7 +360,7 @@ static void on_node_failed(struct run *run, const char *name)
         if (!str_eq(run->step->layout[i]->node, name) || run->node_over[i])
             continue;
         peers_drop(run->peers, i);
-        node_over(run, i, SIGKILL);
+        record_node_end(run, i, SIGKILL);
     }
 }
 

@@ -144,7 +144,7 @@ static int status_of(int wait_status)
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-static void begun_over(struct run *run, int exit_code)
+static void apply_exit_code(struct run *run, int exit_code)
 {
     run_at_least(run, exit_code);
     if (exit_code != 0 && run->options->kill_on_bad_exit && !run->options->no_kill)
@@ -165,7 +165,7 @@ static void check_over(struct spawn *p)
         refuse_spawn(s, p->node, p->id, &why);
     }
     if (p->begun)
-        begun_over(s->run, status_of(p->wait_status));
+        apply_exit_code(s->run, status_of(p->wait_status));
     spawn_free(p);
     if (s->list == NULL)
         s->run->on->spawns_over(s->run);
