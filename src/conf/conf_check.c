@@ -261,7 +261,7 @@ static void socket_dir_add(struct conf_loader *l, const char *dir)
     c->socket_dirs[c->socket_dir_count++] = dir;
 }
 
-static void socket_dir_add_beside(struct conf_loader *l, const char *path)
+static void add_socket_dir_beside(struct conf_loader *l, const char *path)
 {
     const char *end = path + strlen(path);
 
@@ -291,9 +291,9 @@ static int socket_dir_check(struct conf_loader *l, struct err *err)
     c->socket_dir_count = 1;
     if (dir)
         return 0;
-    socket_dir_add_beside(l, c->slurmctld_pid_file);
-    socket_dir_add_beside(l, c->slurmd_pid_file);
-    socket_dir_add_beside(l, c->state_save_location);
+    add_socket_dir_beside(l, c->slurmctld_pid_file);
+    add_socket_dir_beside(l, c->slurmd_pid_file);
+    add_socket_dir_beside(l, c->state_save_location);
     socket_dir_add(l, arena_printf(arena, "%s/sockets", c->state_save_location));
     return 0;
 }

@@ -99,7 +99,7 @@ char *conf_path(void)
 }
 
 /* The command was run without specifying a cluster. */
-static int none_found(struct err *err)
+static int report_missing_file(struct err *err)
 {
     const char *env = getenv("SLURM_CONF");
     _cleanup_free_ char *prefix = path_prefix();
@@ -118,7 +118,7 @@ int conf_load_own(struct conf **out, struct err *err)
     _cleanup_free_ char *path = conf_path();
 
     if (access(path, F_OK) && errno == ENOENT)
-        return none_found(err);
+        return report_missing_file(err);
     return conf_load(path, CONF_CLIENT, NULL, out, NULL, err);
 }
 

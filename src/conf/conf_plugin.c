@@ -55,7 +55,7 @@ static const struct plugin *plugin_find(size_t key, const char *text, size_t len
 }
 
 /* Lists the valid names, for the message about an unknown name. */
-static void known_names(size_t key, struct str *out)
+static void list_known_names(size_t key, struct str *out)
 {
     for (size_t i = 0; i < PLUGINS; i++)
         if (plugins[i].key == key && plugins[i].same)
@@ -84,7 +84,7 @@ static const char *name_check(struct conf_loader *l, size_t key, const char *nam
                   used);
     else {
         _cleanup_str_ struct str known = STR_INIT;
-        known_names(key, &known);
+        list_known_names(key, &known);
         conf_warn(l, at, "%s=%.*s: unknown plugin; using %s (built in: %s)", k->name, (int)len,
                   name, used, known.len ? str_cstr(&known) : "none");
     }
