@@ -123,7 +123,8 @@ struct question {
 /* --- messages ----------------------------------------------------------------------------------
  */
 
-static void say_to_user(void *ctx, enum filter_level level, const char *filter, const char *text)
+static void print_filter_message(void *ctx, enum filter_level level, const char *filter,
+                                 const char *text)
 {
     const struct opt *o = ((const struct filter *)ctx)->leader;
     unsigned wanted = level < FILTER_VERBOSE || level == FILTER_PLAIN ? 0 : level - FILTER_INFO;
@@ -139,9 +140,9 @@ static void say_to_user(void *ctx, enum filter_level level, const char *filter, 
     path_write_all(STDERR_FILENO, line.data, line.len);
 }
 
-static void say_failure(struct filter *f, const char *filter, const struct err *why)
+static void report_filter_failure(struct filter *f, const char *filter, const struct err *why)
 {
-    say_to_user(f, FILTER_ERROR, filter, why->text);
+    print_filter_message(f, FILTER_ERROR, filter, why->text);
 }
 
 /* --- filters' access to options ----------------------------------------------------------------
@@ -274,7 +275,7 @@ static int ask_filters(struct filter *f, const struct opt_component *c, struct a
             rc = p->set_defaults(l->state, &q.options, phase == PHASE_EARLY, &why);
         if (rc < 0) {
             if (*why.text)
-                say_failure(f, p->name, &why);
+                report_filter_failure(f, p->name, &why);
             return opt_fail(q.opt, OPT_FAIL_ERROR, 1, err, "%s", SLURM_TEXT);
         }
     }
@@ -401,7 +402,7 @@ void filter_submitted(struct filter *f, size_t component, uint32_t job_id, uint3
         struct err why = {0};
         if (l->plugin->after_submit &&
             l->plugin->after_submit(l->state, (uint32_t)component, job_id, step_id, &why) < 0)
-            say_failure(f, l->plugin->name, &why);
+            report_filter_failure(f, l->plugin->name, &why);
     }
 }
 
@@ -463,7 +464,7 @@ struct filter *filter_begin(const struct conf *conf, const struct opt *leader)
     f->site = (struct filter_site){.program = opt_program(leader),
                                    .cluster = conf->cluster_name,
                                    .script_path = f->script_path,
-                                   .say = say_to_user,
+                                   .say = print_filter_message,
                                    .ctx = f};
     while (*list) { /* full names, which the configuration has validated */
         size_t len = strcspn(list, ",");
@@ -471,7 +472,7 @@ struct filter *filter_begin(const struct conf *conf, const struct opt *leader)
         const char *name = strchr(full, '/') + 1;
         struct err why = {0};
         if (open_filter(f, conf, name, &why) < 0) {
-            say_failure(f, full, &why);
+            report_filter_failure(f, full, &why);
             exit(1);
         }
         list += len + (list[len] == ',');

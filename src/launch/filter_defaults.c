@@ -93,7 +93,7 @@ static bool split_line(char *text, struct line *l)
     return true;
 }
 
-static void say_of_line(const struct user_defaults *d, const struct line *l, const char *what,
+static void report_line(const struct user_defaults *d, const struct line *l, const char *what,
                         const char *word)
 {
     _cleanup_free_ char *text = mem_printf("%s:%u: %s%s", l->path, l->number, what, word);
@@ -112,7 +112,7 @@ static bool is_for_us(const struct user_defaults *d, const struct line *l)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         known = known || str_eq(l->command, commands[i]);
     if (!known)
-        say_of_line(d, l, "unknown command, use salloc, sbatch, srun or *: ", l->command);
+        report_line(d, l, "unknown command, use salloc, sbatch, srun or *: ", l->command);
     return known && (str_eq(l->command, "*") || str_eq(l->command, d->site->program)) &&
            (str_eq(l->cluster, "*") || str_eq(l->cluster, d->site->cluster));
 }
@@ -135,7 +135,7 @@ static int apply_lines(void *state, struct filter_options *o, bool early, struct
             continue;
         int rc = o->set(o, l.option, l.value, &why);
         if (rc < 0 && rc != -ERR_NOT_SUPPORTED)
-            say_of_line(d, &l, why.text, "");
+            report_line(d, &l, why.text, "");
     }
     return 0;
 }
