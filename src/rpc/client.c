@@ -222,8 +222,8 @@ static int reach_place(struct call *q, size_t place, struct err *err)
 
 /* Sends the request and receives the answer at the connected place, or at the place it redirects
    to. */
-static int exchange_there(struct call *q, struct rpc_header *h, const uint8_t **body,
-                          struct err *err)
+static int exchange_with_place(struct call *q, struct rpc_header *h, const uint8_t **body,
+                               struct err *err)
 {
     int rc = exchange_frames(q, h, body, err);
 
@@ -271,7 +271,7 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
         return 0; /* the controller is not on this host: nothing to report */
     rpc_place_text(c->conf, p, where);
     if (rc == 0) {
-        rc = exchange_there(q, h, body, &why);
+        rc = exchange_with_place(q, h, body, &why);
         if (rc == MOVED || (rc < 0 && kept))
             q->may_retry = true;
         *done = rc <= 0 && (rc == 0 || !rpc_place_is_passing(c->conf, q->rpc, rc, &q->may_retry));
@@ -290,8 +290,8 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
 
 /* Sends the request to the first place that is reachable and leads. While a reachable one may take
  * over soon, all places are asked again. */
-static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t **body,
-                             struct err *err)
+static int exchange_with_any_place(struct call *q, struct rpc_header *h, const uint8_t **body,
+                                   struct err *err)
 {
     struct rpc_client *c = q->client;
     bool kept = rpc_wire_is_fresh(&c->wire);
@@ -319,12 +319,12 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
     return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), text_of_tries(q));
 }
 
-static int64_t patience_of(const struct conf *conf)
+static int64_t get_silence_limit_ms(const struct conf *conf)
 {
     return conf->message_timeout_sec * 1000;
 }
 
-/* Like exchange_anywhere(), repeated for as long as the controller replies ERR_BACKOFF; a
+/* Like exchange_with_any_place(), repeated for as long as the controller replies ERR_BACKOFF; a
    controller that does so has not executed anything. */
 static int exchange_patiently(struct call *q, struct rpc_header *h, const uint8_t **body,
                               struct err *err)
@@ -332,7 +332,7 @@ static int exchange_patiently(struct call *q, struct rpc_header *h, const uint8_
     struct rpc_patience patience = {0};
 
     for (;;) {
-        int rc = exchange_anywhere(q, h, body, err);
+        int rc = exchange_with_any_place(q, h, body, err);
         if (rc != -ERR_BACKOFF)
             return rc;
         int64_t pause = rpc_patience_next(&patience, err->text);
@@ -342,7 +342,7 @@ static int exchange_patiently(struct call *q, struct rpc_header *h, const uint8_
         q->round = 0;
         if (q->limited)
             continue;
-        q->find_ms = rpc_wire_now_ms() + patience_of(q->client->conf);
+        q->find_ms = rpc_wire_now_ms() + get_silence_limit_ms(q->client->conf);
         if (q->deadline_ms != RPC_NO_DEADLINE)
             q->deadline_ms = q->find_ms;
     }
@@ -354,12 +354,12 @@ static int begin_call(struct rpc_client *c, struct call *q, enum rpc_number numb
     *q = (struct call){
         .client = c,
         .rpc = rpc_find(number),
-        .find_ms = rpc_wire_now_ms() + patience_of(c->conf),
+        .find_ms = rpc_wire_now_ms() + get_silence_limit_ms(c->conf),
         .deadline_ms = RPC_NO_DEADLINE,
         .limited = timeout_ms > 0,
     };
     if (timeout_ms == 0)
-        timeout_ms = patience_of(c->conf);
+        timeout_ms = get_silence_limit_ms(c->conf);
     if (timeout_ms > 0)
         q->deadline_ms = rpc_wire_now_ms() + timeout_ms;
     if (q->find_ms > q->deadline_ms)
@@ -435,7 +435,7 @@ static int call_stream(struct rpc_client *c, enum rpc_number number,
         rc = give_part(&q, body, h.body_len, kept ? kept : &own, part, ctx, &why);
         if (rc != 0 || !(h.flags & RPC_FLAG_MORE))
             break;
-        q.deadline_ms = rpc_wire_now_ms() + patience_of(c->conf);
+        q.deadline_ms = rpc_wire_now_ms() + get_silence_limit_ms(c->conf);
         rc = rpc_wire_answer(&c->wire, &q.sent, &h, &body, q.deadline_ms, &why);
         if (rc == -ERR_CLOSED)
             rpc_place_closed(c->conf, &c->places[c->place], &why);

@@ -23,7 +23,7 @@ void rpc_tries_init(struct rpc_tries *t, int count, int64_t until_ms)
                             .each_ms = connect_timeout_ms ? connect_timeout_ms : INT64_MAX};
 }
 
-static int64_t quick_patience_ms(const struct rpc_tries *t, int64_t left_ms)
+static int64_t get_quick_try_limit_ms(const struct rpc_tries *t, int64_t left_ms)
 {
     int64_t share = left_ms / (2 * (int64_t)(t->count - t->at));
 
@@ -38,7 +38,7 @@ static int choose_next(struct rpc_tries *t, int64_t now_ms, int64_t *patience_ms
 
     t->at++;
     if (!t->is_second_round && t->at < t->count) {
-        *patience_ms = quick_patience_ms(t, left_ms);
+        *patience_ms = get_quick_try_limit_ms(t, left_ms);
         return t->at;
     }
     if (!t->is_second_round)

@@ -170,7 +170,7 @@ static void enter_fanout(struct rpc_fanout *f, struct target *t)
 
 /* Returns the connection already open to the local socket if it is still usable, or a new one; -1:
    none. */
-static int connection_here(struct rpc_fanout *f, struct target *t)
+static int open_local_connection(struct rpc_fanout *f, struct target *t)
 {
     _cleanup_free_ char *name = conf_socket_node(t->node);
     struct rpc_wire w = {.fd = t->fd};
@@ -192,7 +192,7 @@ static bool begin_here(struct rpc_fanout *f, struct target *t)
     if (!t->here || rpc_check_size(rpc_find(header.rpc), f->body.len, NULL) < 0 ||
         !rpc_local_socket_wanted())
         return false;
-    fd = connection_here(f, t);
+    fd = open_local_connection(f, t);
     if (fd < 0)
         return false;
     header.token_len = 0;

@@ -288,7 +288,7 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
 /* Whether the replies exceed the limits. A message of any size fits behind the backlog at which a
  * connection may still send requests. The replies of one user are added up only if the total is
  * large. */
-static bool leaves_no_room(const struct rpc_caller *c, size_t len)
+static bool exceeds_reply_memory(const struct rpc_caller *c, size_t len)
 {
     size_t waiting = rpc_conn_backlog(c->conn);
     const struct rpc_caller *other;
@@ -325,7 +325,7 @@ static void reply_bytes(struct rpc_server *s, uint64_t number, const void *data,
         end_inner(call, 0, data, len);
         return;
     }
-    if (leaves_no_room(call->caller, len)) {
+    if (exceeds_reply_memory(call->caller, len)) {
         reply_error(s, number, -ERR_BUSY, "too many answers wait for their caller to read them");
         return;
     }

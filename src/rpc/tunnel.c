@@ -79,7 +79,7 @@ static void send_tunnel_data(struct tunnel *t, uint32_t id, Pb__TunnelData *m)
     t->events.send(t->events.ctx, m);
 }
 
-static void say_over(struct tunnel *t, uint32_t id)
+static void send_stream_end(struct tunnel *t, uint32_t id)
 {
     Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
 
@@ -92,7 +92,7 @@ static void say_over(struct tunnel *t, uint32_t id)
 static void end_stream(struct stream *s)
 {
     if (!s->over)
-        say_over(s->tunnel, s->id);
+        send_stream_end(s->tunnel, s->id);
     drop_stream(s);
 }
 
@@ -254,7 +254,7 @@ static void on_opens(struct tunnel *t, uint32_t id)
     if (may && !looks)
         fd = t->events.open(t->events.ctx);
     if (!may || (!looks && fd < 0))
-        say_over(t, id);
+        send_stream_end(t, id);
     else
         add_stream(t, id, fd)->looked_at = !looks;
 }
