@@ -280,8 +280,8 @@ static void print_plan(const struct sim_plan *plan)
     str_done(&text);
 }
 
-static void say_broken(const struct command *c, unsigned seed, struct sim_plan *plan,
-                       const struct err *err)
+static void report_broken_guarantee(const struct command *c, unsigned seed, struct sim_plan *plan,
+                                    const struct err *err)
 {
     fflush(stdout);
     if (c->plan_path)
@@ -364,7 +364,7 @@ static int run_all(const struct command *c)
             sim_plan_done(&plan);
             return 0;
         } else if (sim_run(&plan, &c->options, &r, &err) != 0) {
-            say_broken(c, c->seed + i, &plan, &err);
+            report_broken_guarantee(c, c->seed + i, &plan, &err);
             status = 1;
         } else {
             add_result(&total, &r);

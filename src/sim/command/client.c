@@ -10,7 +10,7 @@
 
 #include "sim/command/command.h"
 
-static void act_later(struct sim *s, unsigned index, int64_t after_ms)
+static void schedule_client_action(struct sim *s, unsigned index, int64_t after_ms)
 {
     sim_push(s, after_ms, (struct sim_event){.kind = SIM_CLIENT, .index = index});
 }
@@ -219,7 +219,7 @@ static void hold_allocation(struct sim *s, unsigned index)
         return;
     }
     c->state = SIM_RELEASING;
-    act_later(s, index, c->item->run_ms);
+    schedule_client_action(s, index, c->item->run_ms);
 }
 
 void sim_client_act(struct sim *s, unsigned index)
@@ -304,7 +304,7 @@ static void on_granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
     if (!r->granted || r->configuring) {
         c->configuring = c->configuring || r->configuring;
         c->state = SIM_WAITING;
-        act_later(s, index, 0);
+        schedule_client_action(s, index, 0);
         return;
     }
     if (c->item->dies_ms)
@@ -315,7 +315,7 @@ static void on_granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
         sim_srun_begin_launched(s, index, (struct sim_key){c->job_id, 0}, r->step);
     else if (c->item->what == SIM_JOB_SRUN)
         sim_srun_begin_owner(s, index, (struct sim_key){c->job_id, 0});
-    act_later(s, index, 0);
+    schedule_client_action(s, index, 0);
 }
 
 static void on_allocated(struct sim *s, unsigned index, const struct sim_event *e)
@@ -344,7 +344,7 @@ static void on_submitted(struct sim *s, unsigned index, const struct sim_event *
     }
     on_promised(s, index, r->job_id);
     s->clients.data[index].state = SIM_OVER;
-    act_later(s, index, 0);
+    schedule_client_action(s, index, 0);
 }
 
 /* A client that waits for the end is told a final state, and the record has the same one. */
@@ -419,7 +419,7 @@ void sim_client_lost(struct sim *s, const struct sim_call *call)
     else
         c->call = 0;
     if (!c->dead)
-        act_later(s, call->index, rng_between(&c->rng, 100, 3000));
+        schedule_client_action(s, call->index, rng_between(&c->rng, 100, 3000));
 }
 
 void sim_client_break(struct sim *s, unsigned index, bool dies)
@@ -434,5 +434,5 @@ void sim_client_break(struct sim *s, unsigned index, bool dies)
     if (dies && c->state != SIM_OVER)
         c->state = SIM_OVER;
     else if (!dies)
-        act_later(s, index, rng_between(&c->rng, 10, 40000));
+        schedule_client_action(s, index, rng_between(&c->rng, 10, 40000));
 }

@@ -8,7 +8,7 @@
 
 #include "sim/command/command.h"
 
-static void act_later(struct sim *s, unsigned index, int64_t after_ms)
+static void schedule_srun_action(struct sim *s, unsigned index, int64_t after_ms)
 {
     sim_push(s, after_ms, (struct sim_event){.kind = SIM_SRUN, .index = index});
 }
@@ -24,7 +24,8 @@ void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_
         .client = client, .number = number, .node = node, .key = key, .script = key};
     const struct sim_item *item = s->clients.data[client].item;
     vec_push(&s->sruns, srun);
-    act_later(s, (unsigned)s->sruns.len - 1, node < 0 ? 0 : (int64_t)number * item->step_ms / 2);
+    schedule_srun_action(s, (unsigned)s->sruns.len - 1,
+                         node < 0 ? 0 : (int64_t)number * item->step_ms / 2);
 }
 
 void sim_srun_begin_for(struct sim *s, struct sim_key script, unsigned number, uint32_t offset,
@@ -148,7 +149,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     /* Without its step the job is over. */
     if (e->code && r->owns_job && r->state == SIM_SRUN_CREATING) {
         r->state = SIM_SRUN_TELLING;
-        act_later(s, index, 0);
+        schedule_srun_action(s, index, 0);
         return;
     }
     if (e->code || r->state == SIM_SRUN_TELLING) {
@@ -174,7 +175,7 @@ void sim_srun_part_over(struct sim *s, unsigned index)
     if (r->state != SIM_SRUN_RUNNING || r->left == 0 || --r->left > 0)
         return;
     r->state = SIM_SRUN_TELLING;
-    act_later(s, index, rng_between(chance_of(s, index), 0, 5));
+    schedule_srun_action(s, index, rng_between(chance_of(s, index), 0, 5));
 }
 
 void sim_srun_end_all(struct sim *s, struct sim_key key, long node)

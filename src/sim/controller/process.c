@@ -31,7 +31,7 @@ void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *
 
 /* Whether the announced time is still valid. After a boot only the wall clock is left, and it must
  * agree with the one that made the record. */
-static bool goes_on(const struct sim *s)
+static bool is_announcement_valid(const struct sim *s)
 {
     const struct sim_record *r = sim_store_find(s, RECORD_SHUTDOWN, 0, NULL);
     _cleanup_arena_ struct arena arena;
@@ -54,7 +54,7 @@ static void note_over(struct sim *s, const struct sim_ctl *c)
 
 void sim_announce_check_start(struct sim *s)
 {
-    s->announced.timed = s->announced.timed && goes_on(s);
+    s->announced.timed = s->announced.timed && is_announcement_valid(s);
     bool is = control_is_announced(s->c->control);
     for (unsigned i = 0; i < s->count; i++) /* a controller that hangs may have got this far */
         note_over(s, &s->ctls[i]);

@@ -245,7 +245,7 @@ static void script_ends(struct sim *s, unsigned index, struct sim_node_job *j)
         sim_report_batch_ended(s, index, j, false);
 }
 
-static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+static void end_patience(struct sim *s, unsigned index, struct sim_node_job *j)
 {
     if (j->gone)
         return;
@@ -343,7 +343,7 @@ void sim_order_work(struct sim *s, struct sim_event *e)
     if (e->code == WORK_SCRIPT_ENDS)
         script_ends(s, e->index, j);
     else if (e->code == WORK_PATIENCE_ENDS)
-        patience_ends(s, e->index, j);
+        end_patience(s, e->index, j);
     else if (e->code == WORK_PROLOG_ENDS)
         prolog_ends(s, e->index, j);
     else if (e->code == WORK_HALT_ENDS)

@@ -34,7 +34,7 @@ static bool has_limits(const struct sim *s)
 }
 
 /* The component fits on any empty node, and no later request asked for more. */
-static bool asks_for_little(const struct sim_client *c)
+static bool is_request_small(const struct sim_client *c)
 {
     const struct sim_item *j = c->item;
     if (c->shrinks || c->asked[SIM_CLAIM_MEMORY] || c->asked[SIM_CLAIM_FEATURES])
@@ -69,9 +69,9 @@ bool sim_set_must_fit(struct sim *s, uint32_t set_id)
     const struct sim_client *leader = &s->clients.data[w->client];
     vec_foreach (&s->nodes, n)
         nodes += n->configured && n->filed && !n->dynamic;
-    bool little = asks_for_little(leader) && !has_limits(s);
+    bool little = is_request_small(leader) && !has_limits(s);
     for (size_t i = 1; i < sim_set_count(s, leader); i++)
-        little = little && asks_for_little(sim_set_component(s, leader, i));
+        little = little && is_request_small(sim_set_component(s, leader, i));
     return little && nodes >= sim_set_count(s, leader);
 }
 

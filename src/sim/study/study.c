@@ -12,7 +12,7 @@
 
 #define FILE_MODE 0644
 
-static int say_error(const struct err *err)
+static int print_error(const struct err *err)
 {
     fprintf(stderr, "slurmsim: error: %s\n", err->text);
     return 1;
@@ -30,7 +30,8 @@ static void tell_faults(const struct trace *t)
 static int write_file(const char *path, const struct str *text)
 {
     struct err err = {0};
-    return path_write_file(path, text->data, text->len, FILE_MODE, &err) == 0 ? 0 : say_error(&err);
+    return path_write_file(path, text->data, text->len, FILE_MODE, &err) == 0 ? 0
+                                                                              : print_error(&err);
 }
 
 /* --- reports ------------------------------------------------------------------------------
@@ -134,7 +135,7 @@ static int replay_all(const struct study *s, const struct trace *t, struct repla
             fputs(str_cstr(&warnings), stderr);
         str_done(&warnings);
         if (rc != 0)
-            return say_error(&err);
+            return print_error(&err);
         figures_make(&replays[i], s->confs[i], &figures[i]);
     }
     return 0;
@@ -151,7 +152,7 @@ int study_run(const struct study *given)
     if (own)
         s.confs[0] = own;
     if (trace_read(s.trace, &trace, &err) != 0)
-        return say_error(&err);
+        return print_error(&err);
     tell_faults(&trace);
     int status = replay_all(&s, &trace, replays, figures);
     if (status == 0)

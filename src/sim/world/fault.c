@@ -149,7 +149,7 @@ void sim_fault_heal(struct sim *s)
 
 /* The job waits for something that does not happen by itself: a release by an operator, or
  * resources that no longer exist. */
-static bool waits_for_somebody(const struct sim *s, const struct sim_view *v)
+static bool needs_intervention(const struct sim *s, const struct sim_view *v)
 {
     bool resources =
         !*v->reason || strcmp(v->reason, "Resources") == 0 || strcmp(v->reason, "Priority") == 0;
@@ -200,7 +200,7 @@ static void continue_job(struct sim *s, uint32_t job_id)
 }
 
 /* An action on a component applies to the whole set. */
-static uint32_t whole_of(const Pb__JobLive *live)
+static uint32_t get_whole_id(const Pb__JobLive *live)
 {
     return live->has_set_id ? live->set_id : live->job_id;
 }
@@ -210,7 +210,7 @@ static bool is_waiting(const struct sim *s, const Pb__JobLive *live, struct sim_
     *v = (struct sim_view){0};
     if (live->reason)
         strncpy(v->reason, live->reason, sizeof v->reason - 1);
-    return live->state == PB__JOB_STATE__PENDING && waits_for_somebody(s, v);
+    return live->state == PB__JOB_STATE__PENDING && needs_intervention(s, v);
 }
 
 /* Cancels sets with a component that waits for an operator, and sets that may not fit as a whole
@@ -238,7 +238,7 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
         const Pb__JobLive *live = list->jobs[i]->live;
         struct sim_view v;
         if (live->state == PB__JOB_STATE__SUSPENDED)
-            continue_job(s, whole_of(live));
+            continue_job(s, get_whole_id(live));
         if (live->state == PB__JOB_STATE__SUSPENDED && live->has_set_id && s->shrunk &&
             s->settled > GO_ON_MOST) /* its components may no longer fit together */
             cancel_job(s, live->set_id);

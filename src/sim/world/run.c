@@ -72,7 +72,7 @@ static bool must_wait(struct sim *s, struct sim_event *e)
     return true;
 }
 
-static int happen_to_controllers(struct sim *s, struct sim_event *e)
+static int apply_controller_event(struct sim *s, struct sim_event *e)
 {
     switch (e->kind) {
     case SIM_APPLY:
@@ -200,7 +200,7 @@ static int run_event(struct sim *s, struct sim_event *e, struct err *err)
         sim_fault_settle(s);
         break;
     default:
-        return happen_to_controllers(s, e);
+        return apply_controller_event(s, e);
     }
     return 0;
 }
