@@ -76,7 +76,7 @@ static void on_run(void *arg)
                         : store_lead(&where, &l->epoch, &l->holder, &l->err);
 }
 
-static void judge_look(struct shared *s, const struct look *l)
+static void check_look(struct shared *s, const struct look *l)
 {
     s->next_ms = loop_mono_ms() + EVERY_MS;
     if (l->rc) {
@@ -103,7 +103,7 @@ static void judge_look(struct shared *s, const struct look *l)
     log_error("this backup could not take over: %s", s->fault);
 }
 
-static void judge_sign(struct shared *s, const struct look *l)
+static void check_sign(struct shared *s, const struct look *l)
 {
     if (l->rc)
         return;
@@ -117,7 +117,7 @@ static void on_done(void *arg)
     struct look *l = arg;
     if (l->s) {
         l->s->look = NULL;
-        l->for_sign ? judge_sign(l->s, l) : judge_look(l->s, l);
+        l->for_sign ? check_sign(l->s, l) : check_look(l->s, l);
     }
     free(l->at);
     free(l->cluster);

@@ -31,7 +31,7 @@ static int put_field_text(char **member, const struct job_desc_value *set,
     return 0;
 }
 
-static double none_of(enum kind kind)
+static double get_unset_value(enum kind kind)
 {
     switch (kind) {
     case TIME:
@@ -49,7 +49,7 @@ static double none_of(enum kind kind)
 /* Whether the number means that the field is not set. */
 static bool is_not_given(enum kind kind, double n)
 {
-    return n == none_of(kind) || (kind == MIB64 && n >= JOB_DESC_NO_VAL64);
+    return n == get_unset_value(kind) || (kind == MIB64 && n >= JOB_DESC_NO_VAL64);
 }
 
 static double to_script(enum kind kind, double n)
@@ -102,7 +102,8 @@ static int put_field_number(enum kind kind, const struct job_desc_value *set, bo
     bool given = s->has_##member;                                                                  \
     double number = (double)s->member;                                                             \
     if (!set) {                                                                                    \
-        *get = (struct job_desc_value){.number = given ? to_script(kind, number) : none_of(kind)}; \
+        *get = (struct job_desc_value){.number = given ? to_script(kind, number)                   \
+                                                       : get_unset_value(kind)};                   \
         return 0;                                                                                  \
     }                                                                                              \
     int rc = put_field_number(kind, set, &given, &number);                                         \
@@ -298,6 +299,6 @@ int job_desc_clear(Pb__JobSpec *spec, const char *name, struct err *err)
     struct job_desc_value v = {.is_text = f && is_text(f->kind)};
 
     if (f && !v.is_text)
-        v.number = none_of(f->kind);
+        v.number = get_unset_value(f->kind);
     return f ? job_desc_set(spec, name, &v, NULL, err) : no_field(name, err);
 }

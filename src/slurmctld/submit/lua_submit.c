@@ -80,7 +80,7 @@ LOG(verbose, LOG_LVL_VERBOSE)
 LOG(debug, LOG_LVL_DEBUG)
 LOG(debug2, LOG_LVL_DEBUG2)
 
-static int say_user(lua_State *L)
+static int log_for_user(lua_State *L)
 {
     struct env_submit *ask = state_of(L)->ask;
     const char *text = lua_slurm_format(L);
@@ -103,8 +103,8 @@ static const luaL_Reg functions[] = {
     {"log_debug3", say_debug2},
     {"log_debug4", say_debug2},
     {"error", say_error},
-    {"log_user", say_user},
-    {"user_msg", say_user},
+    {"log_user", log_for_user},
+    {"user_msg", log_for_user},
     {NULL, NULL},
 };
 
