@@ -240,7 +240,7 @@ void hw_load(uint64_t *free_mem_mib, uint32_t *cpu_load_centi)
 }
 
 /* Returns how many CPUs of the machine form one configured CPU. */
-static uint32_t in_one(const struct conf_node_row *row)
+static uint32_t count_cpus_per_unit(const struct conf_node_row *row)
 {
     uint32_t cores = row->sockets * row->cores;
 
@@ -254,7 +254,7 @@ static uint32_t in_one(const struct conf_node_row *row)
 Pb__CpuMap *hw_map_cpus(const struct hw *hw, const struct conf_node_row *row, struct arena *arena,
                         struct err *err)
 {
-    uint32_t each = in_one(row);
+    uint32_t each = count_cpus_per_unit(row);
     uint64_t count = (uint64_t)row->cpus * each;
     uint32_t whole = row->sockets * row->cores * row->threads;
 

@@ -24,7 +24,7 @@ static struct attempt *find_running_attempt(struct slurmd *d, uint32_t id)
     return found;
 }
 
-static int not_here(const struct slurmd *d, uint32_t job_id, struct err *err)
+static int refuse_unknown_step(const struct slurmd *d, uint32_t job_id, struct err *err)
 {
     return err_set(err, -ERR_NO_JOB, "job %u is not on node %s", job_id, d->name);
 }
@@ -39,7 +39,7 @@ static int check_caller(const struct slurmd *d, const struct rpc_request *r,
         if (log_allow_source(&refusals, r->who.uid))
             log_error("refused: uid %u (%s) may not see job %u of uid %u", (unsigned)r->who.uid,
                       r->peer, a->key.id, (unsigned)a->note.about->uid);
-        return not_here(d, a->key.id, err);
+        return refuse_unknown_step(d, a->key.id, err);
     }
     return err_set(err, -ERR_ACCESS, "%s: job %u is not yours", err_text(ERR_ACCESS), a->key.id);
 }
@@ -48,7 +48,7 @@ static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__St
                      struct step **out, struct err *err)
 {
     struct attempt *a = find_running_attempt(d, m->job_id);
-    int rc = a ? check_caller(d, r, a, err) : not_here(d, m->job_id, err);
+    int rc = a ? check_caller(d, r, a, err) : refuse_unknown_step(d, m->job_id, err);
 
     if (rc)
         return rc;

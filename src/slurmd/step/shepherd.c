@@ -94,7 +94,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 
 /* Sends the request with the descriptors of its connection and of its cgroup entry, if any, in one
    message. */
-static bool nursery_ask(const struct nursery *n, const char *title, int fd, int entry)
+static bool ask_nursery(const struct nursery *n, const char *title, int fd, int entry)
 {
     const int fds[] = {fd, entry};
     size_t len = entry >= 0 ? sizeof(fds) : sizeof(fd);
@@ -145,7 +145,7 @@ static bool nursery_start(struct slurmd *d, const char *title, int fd, int entry
         return false;
     if (!is_ready(d->nursery))
         return false;
-    if (nursery_ask(d->nursery, title, fd, entry)) {
+    if (ask_nursery(d->nursery, title, fd, entry)) {
         d->nursery->left--;
         return true;
     }
