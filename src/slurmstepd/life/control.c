@@ -296,7 +296,7 @@ static char *unclaimed_file(const struct step *step)
     return mem_printf("%s/steps/%d", step->dir, (int)step->pid);
 }
 
-static int daemon_gone(const struct step *step, struct err *err)
+static int report_lost_daemon(const struct step *step, struct err *err)
 {
     return err_set(err, -ERR_CLOSED, "step %s: the slurmd that was to start the step has ended",
                    step->name);
@@ -310,7 +310,7 @@ int control_claim(struct step *step, struct err *err)
     int rc;
 
     if (rpc_link_is_hung_up(step->daemon))
-        return daemon_gone(step, err);
+        return report_lost_daemon(step, err);
     if (fd < 0)
         return err_set(err, -errno, "cannot make a socket: %s", strerror(errno));
     mask = umask(0077);
@@ -342,7 +342,7 @@ int control_claim_stands(struct step *step, struct err *err)
        cannot be used to restore it. */
     found = poll(&came, 1, 0) == 1 && link(ours, path) == 0;
     unlink(ours);
-    return found ? 0 : daemon_gone(step, err);
+    return found ? 0 : report_lost_daemon(step, err);
 }
 
 void control_tell_ended(struct step *step, const Pb__StepdEnded *m)

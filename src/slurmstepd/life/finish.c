@@ -357,7 +357,7 @@ static void format_why(const struct step *step, const char *why, struct str *out
     finish_format_cancel(what, step->node, time_format_date(time(NULL), "", when), why, out);
 }
 
-static void say_step_cancelled(struct step *step, const char *why)
+static void print_step_cancelled(struct step *step, const char *why)
 {
     _cleanup_str_ struct str line = STR_INIT;
 
@@ -375,7 +375,7 @@ static void fail_start(struct step *step, const char *why)
     const char *text = err_text(ERR_CREDENTIAL_REVOKED);
 
     if (why && (step->is_batch || (step->srun && step->srun_was_up))) {
-        say_step_cancelled(step, why);
+        print_step_cancelled(step, why);
     } else if (why && !step->cancel_unsaid) {
         format_why(step, why, &line);
         line.len -= line.len > 0; /* without the line end */
@@ -423,7 +423,7 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         return;
     step_advance(step, STEP_ON_END_ORDERED);
     if (why && !step->is_extern && (is_first || (*why && !step->why_said))) {
-        say_step_cancelled(step, why);
+        print_step_cancelled(step, why);
         step->why_said = true;
     }
     if (is_first)

@@ -140,7 +140,7 @@ bool pmix_asks(struct step *step)
 }
 
 /* The server, or a program of the user in its place, may send without limit. */
-static void mind_room(struct step *step)
+static void pause_without_space(struct step *step)
 {
     if (step->pmix->link && !srun_has_room(step))
         rpc_link_pause(step->pmix->link, true);
@@ -245,7 +245,7 @@ static void on_pmix_message(void *ctx, struct rpc_link *l, const struct rpc_head
         on_pmix_name(step, h->id, (const Pb__NameRequest *)body);
     else if (h->rpc == RPC_PMIXD_ABORT)
         on_pmix_abort(step, (const Pb__KvsAbort *)body);
-    mind_room(step);
+    pause_without_space(step);
 }
 
 /* Its exit status has more information and follows. */

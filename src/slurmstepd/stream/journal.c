@@ -68,7 +68,7 @@ void journal_say(struct step *step, const char *line)
         srun_send_data(step, step->tasks[0].id, STDERR_FILENO, line, strlen(line));
 }
 
-static void say_on_terminal(struct stream *s, const char *line)
+static void print_on_terminal(struct stream *s, const char *line)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
@@ -85,7 +85,7 @@ void journal_say_to_task(struct task *t, const char *line)
     struct stream *s = find_stream(t);
 
     if (s && t->is_pty)
-        say_on_terminal(s, line);
+        print_on_terminal(s, line);
     else if (s)
         stream_say(s, line);
     else if (t->error_fd >= 0)

@@ -38,7 +38,7 @@ static char read_thread_state(pid_t pid, pid_t thread)
                : 'X';
 }
 
-static pid_t if_lives(pid_t pid, pid_t thread)
+static pid_t find_living_process(pid_t pid, pid_t thread)
 {
     char state = read_thread_state(pid, thread);
 
@@ -93,7 +93,7 @@ static bool can_be_reaped(pid_t pid, pid_t parent)
 
 static int count_child(void *ctx, pid_t pid, pid_t parent)
 {
-    return search_threads(pid, if_lives) || can_be_reaped(pid, parent);
+    return search_threads(pid, find_living_process) || can_be_reaped(pid, parent);
 }
 
 bool held_is_over(void)

@@ -134,7 +134,7 @@ static int spawn_prolog(const char *path, char **env, int out, bool has_pmi, pid
     return rc;
 }
 
-static void say_error(const char *text, size_t len)
+static void write_error(const char *text, size_t len)
 {
     _cleanup_str_ struct str line = STR_INIT;
 
@@ -154,7 +154,7 @@ static void use_output(const char *name, const char *path, const struct str *tex
         _cleanup_free_ char *line =
             mem_printf("%s %s: %.*s", name, path, (int)strcspn(at, "\n"), at);
 
-        say_error(line, strlen(line));
+        write_error(line, strlen(line));
     }
     path_write_all(STDOUT_FILENO, out.data, out.len);
 }
@@ -225,7 +225,7 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
         return 0;
     }
     str_puts(&why, ": the task is not started");
-    say_error(why.data, why.len);
+    write_error(why.data, why.len);
     return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;
 }
 
