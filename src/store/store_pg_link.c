@@ -114,7 +114,7 @@ static void tell_answer(struct store_link *l)
     store_trouble(l->s, &why);
 }
 
-static bool patience_is_over(struct store_link *l, int64_t since_ms)
+static bool has_silence_limit_passed(struct store_link *l, int64_t since_ms)
 {
     int64_t now = loop_mono_ms();
     if (l->s->closing && !l->closing_at_ms)
@@ -134,7 +134,7 @@ static bool link_wait(struct store_link *l, short events)
         int n = poll(&p, 1, SLICE_MS);
         if (n > 0)
             break;
-        if ((n < 0 && errno != EINTR) || patience_is_over(l, since_ms))
+        if ((n < 0 && errno != EINTR) || has_silence_limit_passed(l, since_ms))
             return false;
     }
     if (l->slow)

@@ -138,7 +138,7 @@ static void named_copy(struct salvage *v)
     sqlite3_finalize(put);
 }
 
-static void everything_copy(struct salvage *v)
+static void copy_everything(struct salvage *v)
 {
     _cleanup_free_ uint32_t *kinds = NULL;
     size_t count = 0;
@@ -172,7 +172,7 @@ int store_salvage(const char *path, char **aside, size_t *saved, struct err *err
             SQLITE_OK &&
         sqlite3_exec(v.from, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON", NULL, NULL,
                      NULL) == SQLITE_OK)
-        everything_copy(&v);
+        copy_everything(&v);
     sqlite3_db_config(v.from, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(v.from);
 

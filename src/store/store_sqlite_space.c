@@ -38,7 +38,7 @@ static bool reserve_make(struct store_space *sp)
     return false;
 }
 
-static void space_look(struct store_space *sp)
+static void check_space(struct store_space *sp)
 {
     if (!sp->have_reserve)
         sp->have_reserve = reserve_make(sp);
@@ -52,7 +52,7 @@ void store_space_open(struct store_space *sp, const char *dir)
     sp->dir = mem_strdup(dir);
     sp->reserve = mem_printf("%s/reserve", dir);
     pthread_mutex_init(&sp->lock, NULL);
-    space_look(sp);
+    check_space(sp);
 }
 
 void store_space_done(struct store_space *sp)
@@ -65,7 +65,7 @@ void store_space_done(struct store_space *sp)
 void store_space_check(struct store_space *sp)
 {
     pthread_mutex_lock(&sp->lock);
-    space_look(sp);
+    check_space(sp);
     pthread_mutex_unlock(&sp->lock);
 }
 
@@ -136,7 +136,7 @@ bool store_space_low(struct store_space *sp, uint64_t more)
        here. */
     pthread_mutex_lock(&sp->lock);
     if (loop_mono_ms() - sp->checked_at_ms >= STORE_RETRY_MS)
-        space_look(sp);
+        check_space(sp);
     pthread_mutex_unlock(&sp->lock);
     return sp->low || !has_space(sp, more);
 }
