@@ -37,7 +37,7 @@ static int refuse_text(struct err *err, const char *detail, const char *text)
                    text);
 }
 
-static int unknown_kind(struct err *err, const char *text)
+static int refuse_unknown_kind(struct err *err, const char *text)
 {
     int len = (int)strcspn(text, ":,?");
     return err_set(err, -ERR_DEPENDENCY,
@@ -122,14 +122,14 @@ static int read_clause(const char **s, struct depend *d, size_t most, size_t *co
     enum depend_kind kind;
     const char *start = *s;
     if (!read_kind(s, &kind))
-        return unknown_kind(err, start);
+        return refuse_unknown_kind(err, start);
     item.kind = (uint8_t)kind;
     if (item.kind == DEPEND_SINGLETON) {
         take_item(d, &item, most, count);
         return 0;
     }
     if (*s != start && *(*s)++ != ':')
-        return unknown_kind(err, start);
+        return refuse_unknown_kind(err, start);
     for (;;) {
         if (!read_job(s, &item))
             return refuse_text(err, "not a job id, or a delay where none can be", start);

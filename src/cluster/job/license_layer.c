@@ -13,7 +13,7 @@
  */
 
 /* By the number of nodes, then by the first one. */
-static bool stands_before(const struct license *one, const struct license *other)
+static bool is_ordered_before(const struct license *one, const struct license *other)
 {
     size_t n = bitset_count(one->nodes), m = bitset_count(other->nodes);
     return n != m ? n < m : bitset_next(one->nodes, 0) < bitset_next(other->nodes, 0);
@@ -83,7 +83,7 @@ static void insert_layer(struct cluster *c, const char *name, struct license lay
     layer.name = mem_strdup(name);
     vec_push(&all->list, layer);
     struct license *l = all->list.data;
-    for (; at > first && stands_before(&layer, &l[at - 1]); at--) {
+    for (; at > first && is_ordered_before(&layer, &l[at - 1]); at--) {
         struct license larger = l[at - 1];
         l[at - 1] = l[at];
         l[at] = larger;
@@ -365,8 +365,8 @@ static long find_best_payer(const uint64_t *pays, uint64_t open, const uint32_t 
 }
 
 /* Whether any node of the set does: for each need some layer with room has all of them. */
-static bool pays_anywhere(const struct cluster *c, const struct license_needs *needs,
-                          const uint64_t *room, const struct bitset *set)
+static bool can_layers_pay(const struct cluster *c, const struct license_needs *needs,
+                           const uint64_t *room, const struct bitset *set)
 {
     vec_foreach (&needs->list, need) {
         const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
@@ -388,7 +388,7 @@ bool license_find_anchors(const struct cluster *c, const struct license_needs *n
 {
     uint64_t all, open;
     *out = NULL;
-    if (pays_anywhere(c, needs, room, set))
+    if (can_layers_pay(c, needs, room, set))
         return true;
     _cleanup_free_ uint64_t *pays = find_payers(c, needs, room, &all);
     if (!pays)

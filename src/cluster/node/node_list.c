@@ -48,7 +48,7 @@ static void run_done(struct run *r)
     str_done(&r->some);
 }
 
-static bool goes_on(const struct run *r)
+static bool has_more_nodes(const struct run *r)
 {
     for (size_t i = 0; i < r->compared_count; i++)
         if (!pb_same_field(&r->views[0].record.base, &r->views[1].record.base, r->compared[i]))
@@ -109,7 +109,7 @@ static void run_add(struct run *r, const struct cluster *c, const struct node *n
         if (is_name(next->record.addr, n->name))
             next->record.addr = NULL;
     }
-    if (!r->query->group || !goes_on(r)) {
+    if (!r->query->group || !has_more_nodes(r)) {
         run_end(r, out);
         r->first = !r->first;
         r->count = 1;

@@ -349,8 +349,8 @@ bool reconfig_lost_node(const struct cluster *old, const struct cluster *next, u
     return a != NULL;
 }
 
-static bool say_running(const struct control *c, const struct cluster *old, const struct job *j,
-                        struct str *out)
+static bool describe_running_jobs(const struct control *c, const struct cluster *old,
+                                  const struct job *j, struct str *out)
 {
     const struct alloc_node *a = lost_node(old, c->cluster, j);
     if (!a)
@@ -363,7 +363,7 @@ static bool say_running(const struct control *c, const struct cluster *old, cons
     return true;
 }
 
-static bool say_pending(struct control *c, struct job *j, struct str *out)
+static bool describe_pending_job(struct control *c, struct job *j, struct str *out)
 {
     struct err err = {0};
     if (!j->part) {
@@ -432,9 +432,9 @@ static void report_jobs(struct control *c, struct cluster *old, struct str *out)
         bool said = false;
         str_clear(&line);
         if ((*at)->state == PB__JOB_STATE__RUNNING || (*at)->state == PB__JOB_STATE__SUSPENDED)
-            said = say_running(c, old, *at, &line);
+            said = describe_running_jobs(c, old, *at, &line);
         else if ((*at)->state == PB__JOB_STATE__PENDING)
-            said = say_pending(c, next, &line) && !waited_before(c, old, (*at)->id);
+            said = describe_pending_job(c, next, &line) && !waited_before(c, old, (*at)->id);
         if (said && lines++ < LINES_MAX)
             str_append(out, line.data, line.len);
         else

@@ -130,8 +130,8 @@ static void unset_default(struct control *c, const struct part *now)
     }
 }
 
-static void say_overruled(struct control *c, const char *part, const char *field,
-                          struct str *report)
+static void report_overruled_field(struct control *c, const char *part, const char *field,
+                                   struct str *report)
 {
     const char *shown;
     part_may_change(field, &shown);
@@ -165,7 +165,7 @@ static void restore_change(struct control *c, struct part *p, const Pb__PartChan
             pb_copy_field(&set.base, &r->set->base, field);
         } else {
             overruled = true;
-            say_overruled(c, p->conf.name, field->name, report);
+            report_overruled_field(c, p->conf.name, field->name, report);
         }
     }
     if (part_change(c->cluster, p, &set, &err) != 0) {
@@ -213,7 +213,7 @@ static void apply_change(struct control *c, const Pb__PartChange *r, struct str 
     } else if (created && !p) {
         restore_change(c, cluster_add_part(c->cluster, r->set->name), r, report);
     } else if (p && (removed || created)) {
-        say_overruled(c, r->set->name, "name", report);
+        report_overruled_field(c, r->set->name, "name", report);
     } else if (p) {
         restore_change(c, p, r, report);
     }

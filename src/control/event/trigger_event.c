@@ -644,7 +644,7 @@ static bool is_awaited(const struct control *c, uint32_t rank)
            !(l->unresponsive >> rank & 1);
 }
 
-static int64_t patience_ms(const struct control *c)
+static int64_t get_silence_limit_ms(const struct control *c)
 {
     return c->conf->slurmctld_timeout_sec * 1000;
 }
@@ -653,7 +653,7 @@ int64_t trigger_lead_due_ms(const struct control *c)
 {
     int64_t first = INT64_MAX;
     for (uint32_t i = 1; i < c->conf->controllers.len && i < RANKS; i++) {
-        int64_t at = c->triggers->lead.heard_ms[i] + patience_ms(c);
+        int64_t at = c->triggers->lead.heard_ms[i] + get_silence_limit_ms(c);
         if (is_awaited(c, i) && at < first)
             first = at;
     }
@@ -664,7 +664,7 @@ void trigger_lead_tick(struct control *c)
 {
     struct trigger_lead *l = &c->triggers->lead;
     for (uint32_t i = 1; i < c->conf->controllers.len && i < RANKS; i++) {
-        if (!is_awaited(c, i) || control_mono(c) < l->heard_ms[i] + patience_ms(c))
+        if (!is_awaited(c, i) || control_mono(c) < l->heard_ms[i] + get_silence_limit_ms(c))
             continue;
         l->unresponsive |= 1u << i;
         control_log(c, LOG_LVL_ERROR, "backup controller %s does not answer",

@@ -34,7 +34,7 @@ static bool is_stale(const struct control *c)
 /* --- a job that starts, or has its units again ---------------------------------------------------
  */
 
-static void arm(struct control *c)
+static void set_slice_timer(struct control *c)
 {
     if (!c->gang->switch_ms)
         c->gang->switch_ms = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
@@ -92,7 +92,7 @@ static bool must_wait(struct control *c, struct job *j)
         waits = !gang_fits_now(c, j);
     give_place(c, j, place ? place : ++c->gang->last_place);
     if (waits)
-        arm(c);
+        set_slice_timer(c);
     return waits;
 }
 
@@ -276,7 +276,7 @@ static void log_slot(struct control *c, const struct rotation *r)
 }
 
 /* Jobs are suspended before others go on. */
-static bool decide(struct control *c, struct rotation *r, bool turns)
+static bool decide_turns(struct control *c, struct rotation *r, bool turns)
 {
     if (turns)
         rotation_turn(r);
@@ -298,7 +298,7 @@ static bool decide_all(struct control *c, bool turns)
     bool waits = false;
     struct rotation r;
     for (size_t number = 0; gang_next_rotation(c, &number, &r);) {
-        waits = decide(c, &r, turns) || waits;
+        waits = decide_turns(c, &r, turns) || waits;
         rotation_done(&r);
     }
     return waits;
@@ -379,7 +379,7 @@ static void store_slice(struct control *c)
 
 /* Of a controller that has begun, or has another configuration: jobs that share take part when jobs
  * are to take turns, and no longer when not. */
-static void enrol(struct control *c)
+static void rebuild_rotations(struct control *c)
 {
     int64_t switch_ms = keep_switch_ms(c);
     vec_done(&c->gang->rotations);
@@ -402,7 +402,7 @@ static void enrol(struct control *c)
 }
 
 /* GANG was taken out of PreemptMode. */
-static void dissolve(struct control *c)
+static void dissolve_rotations(struct control *c)
 {
     VEC(uint32_t) ids = {0};
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))
@@ -436,7 +436,7 @@ static void follow_rotations(struct control *c, bool due)
     if (due || !waits)
         c->gang->switch_ms = 0;
     if (waits)
-        arm(c);
+        set_slice_timer(c);
     c->gang->ends_moved = true;
 }
 
@@ -444,9 +444,9 @@ void gang_turn(struct control *c)
 {
     bool begins = c->gang->cluster != c->cluster;
     if (begins)
-        enrol(c);
+        rebuild_rotations(c);
     if (begins && !c->conf->gang)
-        dissolve(c);
+        dissolve_rotations(c);
     bool due = c->gang->switch_ms && control_mono(c) >= c->gang->switch_ms;
     if (c->conf->gang && (due || is_stale(c)))
         follow_rotations(c, due);

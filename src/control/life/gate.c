@@ -101,7 +101,7 @@ static struct part_request *find_part_request(const struct job *j)
     return NULL;
 }
 
-static void judge_fit(struct control *c, struct job *j)
+static void check_fit(struct control *c, struct job *j)
 {
     struct part_request *f = j->is_unfit ? NULL : find_part_request(j);
     if (!f || f->judged)

@@ -570,7 +570,7 @@ static void log_wait(struct control *c, const struct job *j, const struct decisi
 
 /* Writes the reasons of the job, and of those components of its set that no gate keeps out of the
  * queue. */
-static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
+static void set_waiting_reasons(struct control *c, struct job *j, const struct decision *d)
 {
     if (d->of_component)
         set_show_reason(c, j, d->reason, d->detail);
@@ -610,7 +610,7 @@ static void follow_decision(struct control *c, struct decision *d)
     if (d->kind == PLAN_START)
         start_job(c, j, d);
     else
-        say_why_they_wait(c, j, d);
+        set_waiting_reasons(c, j, d);
     for (size_t i = 0; i < d->n_victims; i++) {
         struct job *victim = cluster_find_job(c->cluster, d->victims[i]);
         preempt_displace(c, victim, j);

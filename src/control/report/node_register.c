@@ -103,7 +103,8 @@ void node_lose_jobs(struct control *c, struct node *n)
 /* --- registration -------------------------------------------------------------------------------
  */
 
-static void say_low(struct str *out, const char *what, uint64_t reported, uint64_t configured)
+static void append_low_resource(struct str *out, const char *what, uint64_t reported,
+                                uint64_t configured)
 {
     if (reported < configured)
         str_printf(out, "%s%s (reported:%llu < configured:%llu)", out->len ? ", " : "", what,
@@ -111,8 +112,8 @@ static void say_low(struct str *out, const char *what, uint64_t reported, uint64
 }
 
 /* Writes "gpu:a100:4,nic:1" for each kind that the node should have. */
-static void say_low_gres(const struct control *c, const struct node *n, const char *reported,
-                         struct str *out)
+static void append_low_gres(const struct control *c, const struct node *n, const char *reported,
+                            struct str *out)
 {
     const struct conf_gres_set *set = conf_gres_of(c->conf, n->index);
     struct gres_wants said = {0};
@@ -127,7 +128,7 @@ static void say_low_gres(const struct control *c, const struct node *n, const ch
             there = str_eq(w->name, k->name) && str_eq(w->type, k->type) ? w->per_node : there;
         _cleanup_free_ char *what =
             mem_printf("Low gres/%s%s%s", k->name, k->type ? ":" : "", k->type ? k->type : "");
-        say_low(out, what, there, k->count);
+        append_low_resource(out, what, there, k->count);
     }
     gres_wants_done(&said);
 }
@@ -140,13 +141,14 @@ static void list_shortfall(const struct control *c, const struct node *n, const 
     if (c->conf->config_overrides)
         return;
     if (r->has_cpus)
-        say_low(out, "Low CPUs", r->cpus, n->row->cpus);
+        append_low_resource(out, "Low CPUs", r->cpus, n->row->cpus);
     if (r->has_real_memory_mib)
-        say_low(out, "Low RealMemory", r->real_memory_mib,
-                (uint64_t)((double)n->row->real_memory_mib * c->conf->node_reg_mem_percent / 100));
+        append_low_resource(
+            out, "Low RealMemory", r->real_memory_mib,
+            (uint64_t)((double)n->row->real_memory_mib * c->conf->node_reg_mem_percent / 100));
     if (r->has_tmp_disk_mib)
-        say_low(out, "Low TmpDisk", r->tmp_disk_mib, n->row->tmp_disk_mib);
-    say_low_gres(c, n, r->gres, out);
+        append_low_resource(out, "Low TmpDisk", r->tmp_disk_mib, n->row->tmp_disk_mib);
+    append_low_gres(c, n, r->gres, out);
 }
 
 static void lose_other_incarnation(struct control *c, struct job *j, struct node *n)
