@@ -111,7 +111,7 @@ def test_command_of_salloc_has_the_variables_of_each_component(het):
     assert inner["SLURM_JOB_NUM_NODES"] == "1" and not of_components(inner)
 
 
-def test_nothing_is_left_of_the_job_around_salloc(het):
+def test_salloc_removes_variables_of_the_outer_job(het):
     """In the allocation of a heterogeneous job, salloc starts its command as elsewhere: only with the variables of the new job."""
     around = ["salloc", "-Q", "--component=first", "-n1", "-c3", "--mem=300", "-t5", "-A", "a1", "-m", "cyclic", "--ntasks-per-node=1", "--no-kill", ":",
               "--component=second", "-N2", "--qos=q", "--wckey=w", "-p", "p2", ":", "-n1"]
@@ -129,14 +129,14 @@ def test_steps_in_the_script_find_the_components(het):
     assert (het.work / "out").read_text().split() == [str(job), "3", str(job), str(job + 2), str(job), "3", str(job)]
 
 
-def test_a_job_from_the_script_has_none_of_them(het):
+def test_job_from_the_script_has_no_het_variables(het):
     run_script(het, THREE, "unset SLURM_JOB_ACCOUNT; sbatch -W -o inner -t1 --wrap env")
     env = read_env(het.work / "inner")
     assert env["SLURM_JOB_NUM_NODES"] == "1"
     assert not of_components(env)
 
 
-def test_a_requeued_job_is_told_of_its_new_nodes(het):
+def test_requeued_job_has_variables_of_its_new_nodes(het):
     """Also when the controller was killed between."""
     job = int(het.run(["sbatch", "--parsable", "--requeue", "-o", "/dev/null", "-w", "n1", "-n1", ":", "-n4", "-w", "n2",
                        "--wrap", "env >env.$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.tmp; mv env.$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.tmp "
@@ -174,7 +174,7 @@ def test_a_job_of_128_components_starts(make_cluster):
 SITE = ("PrologSlurmctld", "Prolog", "Epilog", "EpilogSlurmctld")
 
 
-def test_site_scripts_are_told_of_the_component_they_run_for(make_cluster):
+def test_site_scripts_get_the_variables_of_their_component(make_cluster):
     """As if it were a job of its own: Slurm's guide to prologs and epilogs names no variables of heterogeneous jobs."""
     c = make_cluster(nodes=4, cpus=4, conf=CONF + "PrologFlags=Alloc", partitions=PARTITIONS, start=False)
     for context in SITE:

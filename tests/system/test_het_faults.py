@@ -49,7 +49,7 @@ def kill_and_order(c, accepted, thread):
         check_sets(c)
 
 
-def test_sets_across_deaths(make_cluster):
+def test_sets_survive_killed_daemons(make_cluster):
     """Submission, requeue, hold and release of sets, and the controller killed in the midst of them."""
     c = make_cluster(nodes=3, cpus=8, conf="MinJobAge=86400\nMaxJobCount=1000000\nSchedulerParameters=requeue_delay=0\n")
     over, accepted = threading.Event(), []
@@ -81,7 +81,7 @@ def test_sets_across_deaths(make_cluster):
     assert set(began.values()) == {1} and done == set(sets(c))  # no attempt began twice
 
 
-def test_a_component_is_cancelled_while_the_controller_dies(make_cluster):
+def test_component_cancelled_during_a_controller_crash_stays_cancelled(make_cluster):
     """HET-53: of a set that runs, only the component that was named ends, and its end is not forgotten."""
     c = make_cluster(nodes=3, conf="MinJobAge=86400\n")
     job = c.sbatch("-n1", "--mem=10", ":", "-n1", "--mem=10", ":", "-n1", "--mem=10", wrap="sleep 1000")

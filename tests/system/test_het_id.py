@@ -112,7 +112,7 @@ def test_the_transcript_of_the_guide(het):
     assert het.run(f"squeue --job={leader}").ok().splitlines() == lines[:1]
 
 
-def test_what_identifies_components_is_shown(het, held):
+def test_listings_show_the_ids_of_components(het, held):
     """HET-31 to 35, 38, 40."""
     ids = [held, held + 1, held + 2]
     table = het.run(["squeue", "-h", "-S", "i", "-j", str(held), "-O", "JobID:.8,HetJobID:.8,HetJobOffset:.4,HetJobIDSet:.20,JobArrayID:.12"])
@@ -136,7 +136,7 @@ def test_what_identifies_components_is_shown(het, held):
     assert rows(het, "-j", f"{held}+1", "-S", "-i", format="%i") == [f"{held}+1"]
 
 
-def test_a_wrong_id_is_refused_with_what_there_is(het, held):
+def test_refused_id_lists_the_existing_components(het, held):
     """HET-37."""
     have = f"Invalid job id specified: job {held} has components 0 to 2"
     for line in (f"squeue -j {held}+3", f"scontrol show job {held}+3", f"scontrol hold {held}+3", f"scontrol update jobid={held}+3 nice=1",
@@ -176,7 +176,7 @@ def test_a_pending_job_is_cancelled_as_a_whole(het, held):
     assert rows(het, "-j", str(held), "-t", "PD") == []
 
 
-def test_the_end_of_component_0_ends_all(het):
+def test_end_of_component_0_ends_the_set(het):
     """HET-46."""
     leader = submit(het)
     all_are(het, leader, "R")
@@ -185,7 +185,7 @@ def test_the_end_of_component_0_ends_all(het):
     over(het, leader)
 
 
-def test_interactive_asks_for_the_whole_first(het, running):
+def test_interactive_cancel_asks_for_the_whole_set_first(het, running):
     done = het.run(f"scancel -i {running}", stdin="n\nn\ny\n")
     assert re.findall(r"job_id=(\S+) ", done.stdout) == [str(running), f"{running}+1", f"{running}+2"]
     assert rows(het, "-j", str(running), "-t", "PD,R,S") == [f"{running}+0 R", f"{running}+1 R"]
@@ -267,7 +267,7 @@ def test_messages_of_scancel_have_the_ids_of_listings(het, filters):
 
 
 @pytest.mark.parametrize("filters", ["-n chosen", "-n chosen -A physics"])
-def test_by_filters_a_pending_job_is_cancelled_as_a_whole(het, filters):
+def test_filters_cancel_a_pending_set_as_a_whole(het, filters):
     """The controller applies the first filter, scancel the second."""
     leader = submit(het, "-H", "-Aphysics", name="chosen")
     het.run(f"scancel {filters}").ok()
@@ -368,7 +368,7 @@ def test_the_script_is_the_leaders(het, running):
     over(het, plain)
 
 
-def test_an_update_is_for_all_or_one(het, held):
+def test_update_applies_to_all_components_or_one(het, held):
     """HET-48, 49."""
     het.run(f"scontrol update jobid={held}+2 account=abc").ok()
     assert which(het, held, "Account", "abc") == [2]
@@ -443,13 +443,13 @@ def test_whole_hetjob_is_about_cancelling_too(whole):
     assert rows(whole, "-j", str(waits), "-t", "PD") == []
 
 
-def test_a_component_by_its_own_id_is_cancelled_alone(het, running):
+def test_component_is_cancelled_alone_by_its_own_id(het, running):
     """HET-53."""
     het.run(f"scancel {running + 1}").ok()
     assert rows(het, "-j", str(running)) == [f"{running}+0 R", f"{running}+2 R"]
 
 
-def test_suspend_resume_and_requeue_are_for_the_whole(het):
+def test_suspend_resume_and_requeue_apply_to_the_whole_set(het):
     """HET-50 to 52."""
     leader = submit(het, "--requeue")
     all_are(het, leader, "R")
@@ -543,7 +543,7 @@ def test_missing_component_of_a_known_job(het, held):
     assert rows(het, "-j", str(held)) == [f"{held}+{i} PD" for i in range(3)]
 
 
-def test_arrays(het):
+def test_ids_of_array_elements_of_sets(het):
     """HET-99: each element of a job array is a set, with ids as 123_4+1."""
     job = int(het.run(["sbatch", "--parsable", "-a", "1,3", "-o", "out_%A_%a", "-N1", "--exclusive", ":", "-N1", "--exclusive", "--component=io", "--wrap",
                        "srun --het-group=0,io true; echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_HET_SIZE $SLURM_JOB_ID; sleep 1000"]).ok())
@@ -679,7 +679,7 @@ def test_the_fifth_component(het):
     over(het, job)
 
 
-def test_jobs_by_name_are_told_as_elements_and_components(het):
+def test_jobs_selected_by_name_are_printed_as_components(het):
     """HET-37: scontrol, given the name of jobs, names them as squeue does."""
     array = het.sbatch("-J", "byname", "-a", "1-2", "-n1", ":", "-n1", wrap=WAIT)
     single = het.sbatch("-H", "-J", "byname", "-n1", ":", "-n1", "-J", "other", wrap=WAIT)
@@ -717,7 +717,7 @@ def test_dependency_on_a_component_of_an_element(het):
     over(het, runs)
 
 
-def test_names(het):
+def test_components_are_addressed_by_name(het):
     """Components by their names: in scripts, as ids and groups, in listings and variables. HET-37, 69, 83."""
     script = ("#!/bin/sh\n#SBATCH -n1 --component=main\n#SBATCH hetjob name=io\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n1\n"
               "env >named\nsrun -l --het-group=2,IO printenv SLURM_NTASKS_HET_GROUP_IO >groups; sleep 1000\n")

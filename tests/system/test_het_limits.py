@@ -35,7 +35,7 @@ def salloc(components, commands):
     ("one_node", salloc("-N1 --exclusive -w n1", "srun -w n1 true : -w n1 true"),
      "required node n1 overlaps with excluded n1: the parts of a step in one job have different nodes (HetLimits=one_node)"),
 ])
-def test_limit(het, word, line, said):
+def test_het_limits_refuse_the_documented_combinations(het, word, line, said):
     """HET-99, 102, 103, 106, 110, 111: combinations that Slurm refuses work, unless HetLimits names the limit."""
     keep(het, word)
     het.run(line).fails(said)
@@ -88,7 +88,7 @@ def test_each_refusal_names_its_limit(make_cluster):
             assert c.run("squeue -h").ok() == ""
 
 
-def test_as_many_components_as_there_may_be(make_cluster):
+def test_set_may_have_128_components(make_cluster):
     """128 components, and one step over all of them."""
     c = make_cluster(nodes=2, cpus=64)
     request = " : ".join(["-n1 --mem=10"] * 128)
@@ -98,7 +98,7 @@ def test_as_many_components_as_there_may_be(make_cluster):
     c.run(["salloc", "-Q", *request.split(), ":", "-n1", "true"]).fails("128")
 
 
-def test_sattach(het):
+def test_sattach_watches_components_as_het_limits_says(het):
     """HET-101: all components are watched, or, as Slurm documents it, the first one; or one by its offset. Components may share a node."""
     wait = "read go <fifo$SLURM_PROCID; echo $go on $SLURMD_NODENAME"
     held = het.popen(salloc("-n1 -w n1 : -n2 -w n2 : -n1 -w n1", f"for i in 0 1 2 3; do mkfifo fifo$i; done; srun sh -c '{wait}' : sh -c '{wait}' : sh -c '{wait}'"))

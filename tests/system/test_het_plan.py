@@ -112,7 +112,7 @@ TWO_SETS = [LAST, job(1, 0, 10 * MINUTE, part="a"), job(2, 0, 10 * MINUTE, part=
             job(5, 60, HOUR, MINUTE, part="a"), job(6, 60, HOUR, MINUTE, part="b", component_of=5)]
 
 
-def test_components_of_different_partitions_without_a_common_place(tmp_path):
+def test_sets_of_different_partitions_may_block_each_other(tmp_path):
     """HET-126: each of the two sets keeps a node that the other one needs, until one of them is cancelled."""
     began = run_plan(tmp_path, TWO_MODES, OVERLAPPING, [*TWO_SETS, line("do", at=2 * HOUR * 1000, what="cancel", job=5, root=1)])
     assert began[3] == began[4] and began[3] >= 2 * HOUR and 5 not in began and 6 not in began
@@ -130,7 +130,7 @@ def test_components_of_different_partitions_are_planned_one_after_the_other(tmp_
 
 
 @pytest.mark.parametrize("rule, first", [("min", "job"), ("max", "set")])
-def test_the_rule_chooses_between_the_tiers(tmp_path, rule, first):
+def test_bf_hetjob_prio_chooses_the_tier(tmp_path, rule, first):
     """HET-126: one component has a partition of a higher tier than the job that competes with the other one, which has the lower tier."""
     parts = [("high", "n[1-2]", ";PriorityTier=5"), ("mid", "n[1-2]", ";PriorityTier=3"), ("low", "n[1-2]", ""), ("last", "n3", "")]
     jobs = [LAST, job(1, 0, 10 * MINUTE, part="high"), job(2, 0, 10 * MINUTE, part="high"),

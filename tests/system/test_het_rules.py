@@ -73,7 +73,7 @@ OF_USERS = [("-p group", "User's group not permitted to use this partition: grou
             ("-p root", "Access/permission denied: partition root is for root only")]
 
 
-def test_limits_refuse_at_once(het):
+def test_limits_refuse_the_set_at_once(het):
     """HET-20, HET-21: a job that cannot start under the limits of a partition is refused at submission, whichever component it is, and nothing is
     queued. Limits of associations and QOS, such as MaxTRES, wait for accounting."""
     before = rows(het, "-t", "all")
@@ -134,7 +134,7 @@ def test_components_share_nodes_and_partitions(het):
 
 
 @pytest.mark.parametrize("limits, drawn", [("HetLimits=none", "kept"), ("HetLimits=magnetic", "")])
-def test_magnetic_reservations(het, limits, drawn):
+def test_magnetic_reservations_follow_het_limits(het, limits, drawn):
     """HET-98: with HetLimits=magnetic, as Slurm documents it, a heterogeneous job is in a magnetic reservation only if it asks for it; else it is drawn."""
     configure(het, limits)
     het.run("scontrol create reservation=kept starttime=now duration=60 nodes=n[1-2] users=root flags=MAGNETIC").ok()
@@ -151,7 +151,7 @@ def test_magnetic_reservations(het, limits, drawn):
         configure(het)
 
 
-def test_a_reason_comes_after_a_look():
+def test_components_get_a_reason_from_the_planner():
     """HET-116: the components have no reason before the planner has looked at them, in any listing, and then all have one. With sched/builtin a pass
     ends at the first job that waits."""
     with many(Cluster) as make:
@@ -176,7 +176,7 @@ def test_a_reason_comes_after_a_look():
         over(c, blocker)
 
 
-def test_modes_alternate(het):
+def test_log_names_the_alternating_modes(het):
     """HET-117: the log says which mode each pass had, and when components are expected to start; with bf_hetjob_immediate too."""
     pattern = re.compile(r"a pass over 1 heterogeneous jobs in mode (\d) is over")
     for words in "hetjob_two_mode,bf_interval=1", "hetjob_two_mode,bf_interval=1,bf_hetjob_immediate":
@@ -193,7 +193,7 @@ def test_modes_alternate(het):
 
 
 @pytest.mark.parametrize("immediate", [False, True])
-def test_place_of_a_start_in_the_pass(het, immediate):
+def test_bf_hetjob_immediate_starts_the_set_within_the_pass(het, immediate):
     """HET-127: in a pass over a set and a later job, the set starts before the job with bf_hetjob_immediate, otherwise after it."""
     configure(het, "SchedulerParameters=hetjob_two_mode" + ",bf_hetjob_immediate" * immediate)
     het.run("scontrol update partitionname=p1 state=down").ok()

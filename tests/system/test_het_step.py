@@ -57,7 +57,7 @@ def lines(done):
     return sorted(done.stdout.splitlines())
 
 
-def test_groups(het):
+def test_het_groups_select_components(het):
     """HET-16, 68, 69, 71, 91, 92: the first component by default; of several one space of ranks; --pack-group as before 20.02."""
     ask = "-N1 -w n1 : -N2 -w n[2-3] : -N1 -w n4"
     show = "sh -c 'echo $SLURM_PROCID/$SLURM_NTASKS/$SLURM_NPROCS $SLURMD_NODENAME'"
@@ -74,7 +74,7 @@ def test_groups(het):
                      ["0/2/2 n2", "1/2/2 n4"]]
 
 
-def test_programs(het):
+def test_each_component_runs_its_program(het):
     """HET-72, 74, 80 to 82, 106: a program for each component; one that has none runs the next one's."""
     ask = "-n2 -w n1 : -n1 -w n2 : -n1 -w n3"
     out = in_job(het, ask, "srun --label -n2 : -n1 printenv SLURMD_NODENAME")
@@ -98,7 +98,7 @@ def test_programs(het):
     assert "--multi-prog is for all parts of a step" in out.stderr
 
 
-def test_cyclic_in_each_component(het):
+def test_cyclic_distribution_applies_in_each_component(het):
     """HET-11: the distribution works within each component."""
     out = in_job(het, "-N2 --ntasks-per-node=2 -w n[1-2] : -N2 --ntasks-per-node=2 -w n[3-4]",
                  "srun -m cyclic --het-group=0,1 sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME'")
@@ -106,7 +106,7 @@ def test_cyclic_in_each_component(het):
     assert where == {"0": "n1", "2": "n1", "1": "n2", "3": "n2", "4": "n3", "6": "n3", "5": "n4", "7": "n4"}
 
 
-def test_numbers(het):
+def test_parts_of_a_step_have_one_number(het):
     """HET-77, 78: the transcript of the guide. Parts of a step have one number, and there are gaps."""
     shown = []
     with allocation(het, "-n1 : -n2") as job:
@@ -117,7 +117,7 @@ def test_numbers(het):
     assert shown == [("0", [f"{job}+0.0", f"{job}+1.0"]), ("1", [f"{job}+0.1"]), ("2", [f"{job}+0.2", f"{job}+1.2"])]
 
 
-def test_variables(het):
+def test_step_variables_describe_one_job(het):
     """HET-84 to 87, 90: one job, as MPI programs read it."""
     out = in_job(het, "-N1 -w n1 : -N2 -w n[2-3]",
                  "echo $SLURM_JOB_ID $SLURM_HET_SIZE; "
@@ -130,7 +130,7 @@ def test_variables(het):
     assert sorted(out[7:]) == [f"{i}: {leader} n[1-3] 3 3 {i} 1(x3) n[1-3] 0" for i in range(3)]
 
 
-def test_all_or_none(het):
+def test_all_parts_start_or_none(het):
     """HET-75, 76: while one part lacks its CPUs, no part starts; two such steps do not block each other."""
     with allocation(het, "-n4 -w n1 : -n4 -w n2") as job:
         with step(het, job, "--het-group=1", "--exact", "-n4", tasks=4):
@@ -142,7 +142,7 @@ def test_all_or_none(het):
             assert p.communicate()[0].split() == [word] * 8 and p.returncode == 0
 
 
-def test_shared_node(het):
+def test_components_on_one_node_have_their_own_cpus(het):
     """Two components on one node: each has its own CPUs there, and the ranks are still one space."""
     out = in_job(het, "-n2 -w n1 : -n2 -w n1", "srun -l --het-group=0,1 sh -c 'echo $SLURMD_NODENAME $SLURM_NODEID $SLURM_NTASKS'")
     assert lines(out) == ["0: n1 0 4", "1: n1 0 4", "2: n1 0 4", "3: n1 0 4"]
@@ -158,7 +158,7 @@ def test_variables_name_a_shared_node_once(het):
     assert [own for _, own in said] == ["0 0 0 1", "1 0 1 1", "1 0 2,3 2", "1 1 2,3 2", "2 0 4 1", "0 0 5 1"]
 
 
-def test_own_job(het):
+def test_srun_creates_a_heterogeneous_job(het):
     """srun makes a heterogeneous job of its own, which ends with the step."""
     done = het.run(["srun", "-l", "-n1", "-w", "n1", "sh", "-c", "echo a $SLURM_JOB_ID", ":", "-n2", "-w", "n2", "sh", "-c", "echo b $SLURM_JOB_ID"])
     assert done.returncode == 0, done
@@ -173,14 +173,14 @@ def test_own_job(het):
     assert done.returncode == 7, done
 
 
-def test_files_are_appended_to(het):
+def test_step_files_are_appended_to(het):
     """HET-107: in a step of several parts, unless it is said otherwise."""
     out = in_job(het, "-n1 : -n1", "for mode in '' '' --open-mode=truncate; do srun $mode -o parts.txt echo a : echo b; wc -l < parts.txt; done; "
                  "for i in 1 2; do srun -o part.txt echo a; wc -l < part.txt; done")
     assert out.stdout.split() == ["2", "4", "2", "1", "1"]
 
 
-def test_by_id(het):
+def test_jobid_selects_components(het):
     """HET-37: --jobid names a component, from outside the job, too; parts are in the components one after the other."""
     where = ["printenv", "SLURMD_NODENAME"]
     with allocation(het, "-n1 -w n1 : -n2 -w n2") as job:
@@ -193,7 +193,7 @@ def test_by_id(het):
     het.run("srun --het-group=0 true").fails("--het-group=0 names a component of a heterogeneous job")
 
 
-def test_ends(het):
+def test_worst_status_of_all_parts_counts(het):
     """The worst status counts; with --kill-on-bad-exit the end of a task in one component ends all; so does a signal to srun."""
     out = in_job(het, "-n1 : -n2", "srun false : true; echo $?; srun true : false; echo $?; srun true : true; echo $?; "
                  "srun sh -c 'exit 3' : sh -c 'exit 7'; echo $?; srun sh -c 'exit 7' : sh -c 'exit 3'; echo $?; srun -K -n1 sleep 1000 : -n2 sh -c 'exit 3'; [ $? != 0 ]; echo $?")
@@ -207,7 +207,7 @@ def test_ends(het):
         eventually(lambda: re.findall(r"\.\d+$", het.run("squeue -hs -o %i").ok(), re.M) == [], "the step has ended in both components")
 
 
-def test_a_component_that_has_ended_is_named(het):
+def test_ended_component_is_named(het):
     """HET-37: as the component that was asked for, and not by the id of its record or of the leader."""
     with allocation(het, "-n1 : -n1") as job:
         het.run(f"scancel {job}+1").ok()
@@ -219,7 +219,7 @@ def test_a_component_that_has_ended_is_named(het):
         assert het.run(f"srun --jobid={job} true").returncode == 0
 
 
-def test_no_part_begins_without_the_others(het):
+def test_no_part_begins_before_all_are_launched(het):
     """HET-76: while the launch on one node is not answered, the tasks of the other node do not begin."""
     began = het.work / "began"
     daemon = het.daemons["n2"]
@@ -268,7 +268,7 @@ def give_features(c):
 
 
 def test_shapes_of_the_guide(het):
-    """HET-94: memory and features of one kind of node, tasks for each core of the other, scaled down; test_mpi() has its two variants."""
+    """HET-94: memory and features of one kind of node, tasks for each core of the other, scaled down; test_mpi_worlds_span_components() has its two variants."""
     give_features(het)
     show = "sh -c 'echo $SLURMD_NODENAME'"
     assert lines(in_job(het, SHAPES, f"srun -l {show} : {show}")) == ["0: n1", "1: n2", "2: n2", "3: n2", "4: n2", "5: n3", "6: n3", "7: n3", "8: n3"]
@@ -282,7 +282,7 @@ def test_separators_and_no_allocation(het):
     assert done.returncode != 0 and "--no-allocate is not supported for heterogeneous jobs" in done.stderr
 
 
-def test_options_of_the_job_are_those_of_the_component(het):
+def test_srun_reads_the_options_of_its_component(het):
     """HET-11, 89: srun reads the options of the component, and its tasks see them."""
     where = "printenv SLURMD_NODENAME"
     cyclic = ["0: n3", "1: n4", "2: n3", "3: n4"]
@@ -294,7 +294,7 @@ def test_options_of_the_job_are_those_of_the_component(het):
     assert lines(in_job(het, "-n1 -w n2 : -n2 -c2 -N2 -w n[3-4]", f"srun --het-group=1 -c1 {show}")) == ["0 1", "1 1"]
 
 
-def test_files(het):
+def test_sbcast_copies_to_components(het):
     """HET-58 to 60: to all components, to one, and the program of srun to those that run it."""
     name = het.work / "data"
     name.write_text("some data")
@@ -411,7 +411,7 @@ def test_options_of_the_whole_step(het):
 
 
 @pytest.mark.parametrize("kind,mpi", [("mpich", "pmi1"), ("mpich", "pmi2"), pytest.param("openmpi", "pmix", marks=needs_pmix)])
-def test_mpi(het, kind, mpi):
+def test_mpi_worlds_span_components(het, kind, mpi):
     """HET-71, 93, 94: one world over three components, over two that share a node, and two worlds of two sruns, one after the other or at once."""
     give_features(het)
     program = het.dir / f"mpi-{kind}"
