@@ -99,6 +99,22 @@ def test_job_submit_script_changes_and_refuses_jobs(make_cluster):
     batch(c, "any").ok()
 
 
+def test_text_of_a_user_does_not_stop_the_controller(make_cluster):
+    """CORE-154: a pattern that usually takes no time, and a comment for which it would take hours."""
+    c = make_cluster(nodes=1, cpus=1, conf="JobSubmitPlugins=lua\n")
+    put(c, """
+function slurm_job_submit(job_desc, part_list, submit_uid)
+    slurm.log_user("<%s>", (job_desc.comment or ""):match("^%s*(.-)%s*$"))
+    return (job_desc.comment or ""):match("^%s*(.-)%s*;$") and slurm.SUCCESS or slurm.ERROR
+end
+function slurm_job_modify() return slurm.SUCCESS end
+""")
+    batch(c, "short", "--comment=  what;  ").fails("<what;>")
+    batch(c, "short", "--comment=  what;").ok()
+    batch(c, "long", f"--comment={' ' * 30000}.").fails("it takes too long")
+    batch(c, "short", "--comment=;").ok()
+
+
 def test_job_submit_script_is_called_for_each_component(make_cluster):
     """HET-113: the script sees each component, and may change one of them."""
     c = make_cluster(nodes=2, cpus=2, conf="JobSubmitPlugins=lua\n")

@@ -164,7 +164,7 @@ static int access_memory(Pb__JobSpec *s, const struct job_desc_value *set,
         return 0;
     }
     bool none = !set->is_text && is_not_given(MIB64, set->number);
-    if (set->is_text || (!none && (set->number < 0 || set->number > MIB_TOP)))
+    if (set->is_text || (!none && isnan(from_script(MIB64, set->number))))
         return -ERR_RANGE;
     s->has_mem_per_cpu_mib = false;
     s->has_mem_per_node_mib = !none;
@@ -182,7 +182,7 @@ static int access_memory_cpu(Pb__JobSpec *s, const struct job_desc_value *set,
         return 0;
     }
     bool none = !set->is_text && is_not_given(MIB64, set->number);
-    if (set->is_text || (!none && (set->number < 0 || set->number > MIB_TOP)))
+    if (set->is_text || (!none && isnan(from_script(MIB64, set->number))))
         return -ERR_RANGE;
     s->has_mem_per_node_mib = s->has_mem_per_node_mib && none;
     s->has_mem_per_cpu_mib = !none;

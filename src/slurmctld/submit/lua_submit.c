@@ -15,10 +15,12 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmctld/submit/job_desc.h"
+#include "slurmctld/submit/lua_pattern.h"
 
 #define SCRIPT_MAX (1u << 20)
 #define MESSAGE_MAX 4096
 #define HOOK_STEPS 100000
+#define BYTES_PER_STEP 64 /* that are allocated, and usually copied */
 
 struct lua_submit {
     lua_State *L;
@@ -34,6 +36,17 @@ static struct lua_submit *state_of(lua_State *L)
     return *(struct lua_submit **)lua_getextraspace(L);
 }
 
+static void limit_steps(lua_State *L, lua_Debug *debug);
+
+/* Building a long text piece by piece takes few instructions, and copies it for each piece. The
+ * allocator may not raise an error: the next instruction does. */
+static void count_allocated(struct lua_submit *l, size_t size)
+{
+    l->steps_left -= (long)(size / BYTES_PER_STEP);
+    if (l->L && l->steps_left <= 0)
+        lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, 1);
+}
+
 static void *allocate_for_lua(void *ctx, void *old, size_t old_size, size_t size)
 {
     struct lua_submit *l = ctx;
@@ -47,6 +60,8 @@ static void *allocate_for_lua(void *ctx, void *old, size_t old_size, size_t size
     if (size > before && l->used + (size - before) > LUA_SUBMIT_MEMORY)
         return NULL;
     void *p = realloc(old, size);
+    if (size > before)
+        count_allocated(l, size);
     if (p)
         l->used += size - before;
     return p;
@@ -295,6 +310,7 @@ static void open_libraries(lua_State *L)
 static int prepare_lua(lua_State *L)
 {
     open_libraries(L);
+    lua_pattern_open(L, &state_of(L)->steps_left);
     luaL_newlib(L, functions);
     lua_slurm_put_results(L);
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {

@@ -152,6 +152,11 @@ static void test_refusals_have_code_and_message(void **state)
                    -ERR_GENERIC, "too long");
     assert_refusal("local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end",
                    -ERR_GENERIC, "not enough memory");
+    /* Texts of users, in a common pattern and in a loop that builds a text. */
+    assert_refusal("local s = string.rep(' ', 5000) return s:match('^%s*(.-)%s*x$') and 0 or 1",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("local s = '' for i = 1, 300000 do s = s .. 'xxxx' end return 1", -ERR_GENERIC,
+                   "too long");
     assert_refusal("os.execute('true')", -ERR_GENERIC, "nil value");
     assert_refusal("io.open('/etc/passwd')", -ERR_GENERIC, "nil value");
     assert_refusal("require('socket')", -ERR_GENERIC, "nil value");
@@ -160,6 +165,9 @@ static void test_refusals_have_code_and_message(void **state)
     assert_refusal("job_desc.user_name = 'root'", -ERR_GENERIC, "read only");
     assert_refusal("job_desc.min_nodes = -1", -ERR_GENERIC, "'min_nodes' cannot be -1");
     assert_refusal("job_desc.min_nodes = 0/0", -ERR_GENERIC, "'min_nodes' cannot be");
+    assert_refusal("job_desc.min_mem_per_node = 0/0", -ERR_GENERIC,
+                   "'min_mem_per_node' cannot be");
+    assert_refusal("job_desc.min_mem_per_cpu = 0/0", -ERR_GENERIC, "'min_mem_per_cpu' cannot be");
     assert_refusal("job_desc.time_limit = 0", -ERR_GENERIC, "'time_limit' cannot be 0");
     assert_refusal("job_desc.nice = 7e9", -ERR_GENERIC, "'nice' cannot be");
     assert_refusal("job_desc.account = {}", -ERR_GENERIC, "string expected");
