@@ -85,7 +85,7 @@ def test_each_refusal_names_its_limit(make_cluster):
                     assert (done.returncode, said) == (0, []), f"{line}: {done}"
                 else:
                     assert done.returncode != 0 and len(said) == 1, f"{line}: {done}"
-            assert c.run("squeue -h").ok() == ""
+            assert c.run("squeue -h -t PD,R").ok() == ""
 
 
 def test_set_may_have_128_components(make_cluster):
