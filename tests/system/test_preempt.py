@@ -125,7 +125,6 @@ def test_components_of_different_modes_make_room_alike(tiers):
     second = running(c, "-p", "high", "-n4", "-w", "n2")
     eventually(lambda: states() == ["PD", "PD"], states)
     c.run(f"scancel {second}").ok()
-    c.run(f"scontrol update jobid={job} StartTime=now").ok()
     eventually(lambda: states() == ["R", "R"], states)
     assert [c.job(f"{job}+{i}")["Restarts"] for i in range(2)] == ["1", "1"]
     c.run(f"scancel {job}").ok()
