@@ -76,8 +76,8 @@ static bool may_have_tied(const struct plan *p, const struct job *j, bool of_clu
     return !failed_has_closed(p, j) && has_tied_somewhere(p, j);
 }
 
-/* Within a pass and until something becomes free, layers only have less: a gate that the class of
- * the job closed stays closed, and one that it opened stays open as long as no layer has less and
+/* Within a pass and until something becomes free, pools only have less: a gate that the class of
+ * the job closed stays closed, and one that it opened stays open as long as no pool has less and
  * the claims are the same. */
 static bool is_known_open(const struct plan *p, const struct job *j)
 {
