@@ -112,7 +112,13 @@ def test_private_reservations_are_hidden(make_cluster):
     job = submit(c, "--reservation=mine", "-t1", user="nobody")
     runs(c, job)
     c.run(f"scancel {job}", user="nobody").ok()
+    for name in ("others", "absent"):  # without a hint that one of them exists
+        c.run(["sbatch", f"--reservation={name}", "--wrap", "true"], user="nobody").fails(f"failed: Requested reservation is invalid: {name}\n")
+        c.run(["sbatch", "--test-only", f"--reservation={name}", "--wrap", "true"], user="nobody").fails(f"Requested reservation is invalid: {name}\n")
+    c.run(["sbatch", "--reservation=not", "--uid=nobody", "--wrap", "true"]).fails("Access denied to requested reservation: not\n")
     waits = submit(c, "-w", "n2", "-t1", user="nobody")
+    c.run(f"scontrol update jobid={waits} reservation=others", user="nobody").fails("Requested reservation is invalid: others")
+    c.run(f"scontrol update jobid={waits} reservation=others").fails("Access denied to requested reservation: others")
     eventually(lambda: c.job(waits)["Reason"] != "None", "it waits")
     assert "Reservation others: node n2" in c.run(f"sluice why {waits}").ok()
     assert "Reservation" not in c.run(f"sluice why {waits}", user="nobody").ok()

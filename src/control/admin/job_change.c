@@ -260,8 +260,8 @@ static void merge_fields(Pb__JobSpec *spec, const Pb__JobSpec *set)
 }
 
 /* Check, and feasible: the job asks for what the changed spec says. */
-static int check_changed(struct control *c, struct job *j, const Pb__JobSpec *set,
-                         const Pb__JobSpec *spec, struct err *err)
+static int check_changed(struct control *c, const struct caller *who, struct job *j,
+                         const Pb__JobSpec *set, const Pb__JobSpec *spec, struct err *err)
 {
     int rc = 0;
     if (set->has_time_min_sec || set->has_time_limit_sec)
@@ -274,7 +274,7 @@ static int check_changed(struct control *c, struct job *j, const Pb__JobSpec *se
     if (rc == 0 && set->burst_buffer)
         rc = burst_check(c, j, spec, err);
     if (rc == 0 && set->reservation)
-        rc = resv_check_job(c, j, spec, err);
+        rc = resv_check_job(c, who, j, spec, err);
     if (rc == 0 && set->licenses && j->set && job_set_is_whole(j))
         rc = submit_check_set_licenses(c, job_set_component(j, 0), err);
     return rc;
@@ -345,7 +345,7 @@ static int apply_request(struct control *c, const struct caller *who, struct job
             request_drop_licenses(&parsed);
         job_set_request(c->cluster, j, a->spec, &parsed, false);
         job_sort_node_lists(c->cluster, j, a->spec, arena);
-        rc = check_changed(c, j, &a->set, a->spec, err);
+        rc = check_changed(c, who, j, &a->set, a->spec, err);
     }
     if (rc == 0 && a->set.licenses && license_held(j))
         rc = license_swap(c->cluster, j, a->spec->licenses, control_wall(c), &a->licenses, err);

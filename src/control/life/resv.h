@@ -30,8 +30,10 @@ void resv_hook_resume(struct control *c); /* after a restart */
 void resv_hook_ended(struct control *c, const Pb__ScriptEnded *m);
 
 /* resv_job.c */
-/* Whether the reservations that the job requests exist and admit it. */
-int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* Whether the reservations that the job requests exist and admit it. A reservation that the caller
+ * may not see is refused as one that does not exist. NULL: no caller reads the refusal. */
+int resv_check_job(struct control *c, const struct caller *who, struct job *j,
+                   const Pb__JobSpec *spec, struct err *err);
 /* Whether some job of the caller may use it: the account is a property of the job. */
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r);
 /* Whether PrivateData permits the caller to see it. */

@@ -139,13 +139,14 @@ static int refuse_job(const struct cluster *c, const struct resv *r, struct err 
                    bitset_count(r->nodes) == 1 ? "" : "s", str_cstr(&nodes));
 }
 
-static int check_one(struct control *c, struct job *j, const struct user *u, const char *name,
-                     struct err *err)
+static int check_one(struct control *c, const struct caller *who, struct job *j,
+                     const struct user *u, const char *name, struct err *err)
 {
     const struct resv *r = resv_find(c->cluster, name);
-    if (!r)
+    bool denied = r && !may_ask(c, r, u);
+    if (!r || (denied && who && !resv_is_shown(c, who, r)))
         return err_set(err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), name);
-    if (!may_ask(c, r, u))
+    if (denied)
         return err_set(err, -ERR_RESV_ACCESS, "%s: %s", err_text(ERR_RESV_ACCESS), name);
     if (r->flags & RESV_TIME_FLOAT)
         return err_set(err, -ERR_RESV_NOT_USABLE, "%s: %s never begins (TIME_FLOAT)",
@@ -155,14 +156,15 @@ static int check_one(struct control *c, struct job *j, const struct user *u, con
     return could_run(c, j, r) ? 0 : refuse_job(c->cluster, r, err);
 }
 
-int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
+int resv_check_job(struct control *c, const struct caller *who, struct job *j,
+                   const Pb__JobSpec *spec, struct err *err)
 {
     struct user u = user_of(j, spec);
     if (!j->resv_asked)
         return 0;
     words_foreach (spec->reservation, w) {
         _cleanup_free_ char *name = word_dup(w);
-        int rc = check_one(c, j, &u, name, err);
+        int rc = check_one(c, who, j, &u, name, err);
         if (rc != 0)
             return rc;
     }

@@ -256,7 +256,7 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
     submit_complete_job(c, j, spec, &t->parsed, true);
     if (gate_refuse(c, j, GATE_ENFORCED, err))
         return err->code;
-    rc = resv_check_job(c, j, spec, err);
+    rc = resv_check_job(c, NULL, j, spec, err);
     if (rc != 0)
         return rc;
     priority_set(c, j);

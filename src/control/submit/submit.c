@@ -501,7 +501,7 @@ static int check_feasible(struct control *c, struct submission *s, struct err *e
     int rc = submit_check_possible(c, j, err);
     if (rc != 0 && !(s->may_wait && accept_unfit(c, j, &s->spec, rc, err)))
         return relax_explain_misfit(c->cluster, j, &s->spec, err);
-    return resv_check_job(c, j, &s->spec, err);
+    return resv_check_job(c, s->who, j, &s->spec, err);
 }
 
 /* --- burst -------------------------------------------------------------------------------------
