@@ -160,6 +160,8 @@ static int add_resource(struct conf_loader *l, const struct conf_row *row, struc
     if (same)
         return conf_fail(row->at, err, "resource %s is defined on line %d already", name,
                          same->line);
+    if (l->conf->hres.list.len == CONF_HRES_MAX)
+        return conf_fail(row->at, err, "resource %s: more than %d resources", name, CONF_HRES_MAX);
     if (!str_starts(mode, "MODE_") || strlen(mode) != 6 || mode[5] < '1' || mode[5] > '3')
         return conf_fail(row->at, err, "Mode=%s: expected MODE_1, MODE_2 or MODE_3", mode);
     struct conf_hres h = {
@@ -201,6 +203,11 @@ static int add_layer(struct conf_loader *l, const struct conf_row *row, struct e
         return conf_fail(row->at, err, "resource %s: more than %d layers", name,
                          CONF_HRES_LAYERS_MAX);
     hostlist_uniq(list);
+    l->conf->hres.names += hostlist_count(list);
+    if (l->conf->hres.names > CONF_HRES_NAMES_MAX)
+        return conf_fail(row->at, err,
+                         "resource %s: the layers up to this one name nodes more than %d times",
+                         name, CONF_HRES_NAMES_MAX);
     hostlist_format(list, &text);
     layer.nodes = arena_strdup(&l->priv->arena, str_cstr(&text));
     vec_push(&h->layers, layer);

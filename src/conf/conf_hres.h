@@ -22,8 +22,10 @@ struct str;
 #define CONF_HRES_PREFIX "HresConf="
 #define CONF_HRES_UNLIMITED UINT64_MAX
 #define CONF_HRES_COUNT_MAX 1000000000000000
-#define CONF_HRES_LAYERS_MAX 5000 /* layers per resource */
-#define CONF_HRES_NAME_MAX 255    /* characters */
+#define CONF_HRES_MAX 1000          /* resources */
+#define CONF_HRES_LAYERS_MAX 5000   /* layers per resource */
+#define CONF_HRES_NAMES_MAX 2000000 /* names of nodes in all layers of all resources */
+#define CONF_HRES_NAME_MAX 255      /* characters */
 #define CONF_HRES_NAME_FORM "a name of letters, digits and _-. that does not begin with -"
 
 enum conf_hres_mode {
@@ -60,6 +62,7 @@ struct conf_hres {
 
 struct conf_hres_list {
     VEC(struct conf_hres) list; /* in the order of the file */
+    size_t names;               /* of nodes, in all layers */
 };
 
 void conf_hres_done(struct conf_hres_list *l);

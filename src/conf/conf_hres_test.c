@@ -399,6 +399,28 @@ static void long_words_are_refused(void **state)
     }
 }
 
+/* A file that would occupy the controller for minutes. */
+static void excessive_files_are_refused(void **state)
+{
+    _cleanup_str_ struct str names = STR_INIT, resources = STR_INIT;
+    struct place p;
+    (void)state;
+    str_puts(&names, RM "  layers:\n");
+    for (int i = 1; i <= 21; i++)
+        str_printf(&names, "  - nodes: m[%d-%d]\n    count: 1\n", i, 99999 + i);
+    assert_int_not_equal(load(&p, "n[1-8]", str_cstr(&names)), 0);
+    assert_non_null(strstr(p.err.text, "resources.yaml:44:5: resource r: the layers up to this one "
+                                       "name nodes more than 2000000 times"));
+    str_done(&p.warnings);
+    for (int i = 1; i <= 1001; i++)
+        str_printf(&resources,
+                   "- resource: r%d\n  mode: MODE_1\n  layers:\n  - nodes: n1\n    count: 1\n", i);
+    assert_int_not_equal(load(&p, "n[1-8]", str_cstr(&resources)), 0);
+    assert_non_null(
+        strstr(p.err.text, "resources.yaml:5001:3: resource r1001: more than 1000 resources"));
+    str_done(&p.warnings);
+}
+
 /* A file that defines nothing is perhaps not meant. */
 static void file_without_resources_is_warned_of(void **state)
 {
@@ -450,6 +472,7 @@ int main(void)
         cmocka_unit_test(sample_file_is_read),
         cmocka_unit_test(layers_are_independent_of_the_network),
         cmocka_unit_test(forms_of_three_releases),
+        cmocka_unit_test(excessive_files_are_refused),
         cmocka_unit_test(file_without_resources_is_warned_of),
         cmocka_unit_test(forms_of_the_file),
         cmocka_unit_test(invalid_files_are_refused),
