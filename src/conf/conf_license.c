@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "conf/conf_license.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,6 +11,8 @@
 #include "conf/conf.h"
 #include "conf/conf_hres.h"
 
+#define COUNT_MAX_TEXT "1000000000"
+static_assert(CONF_LICENSE_COUNT_MAX == 1000000000, "as the text says");
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@/"
 
 void conf_licenses_done(struct conf_licenses *l)
@@ -70,6 +73,16 @@ static bool read_one(struct conf_licenses *l, char *word, bool item)
     return true;
 }
 
+/* Whether the word is NAME:COUNT, with a number that is not counted. */
+static bool has_excessive_count(const char *word)
+{
+    size_t len = strspn(word, NAME_CHARS);
+    const char *count = word + len + (word[len] == ':'), *digits = count + (*count == '-');
+    long long number;
+    return len && count > word + len && *digits && !digits[strspn(digits, "0123456789")] &&
+           str_parse_i64(count, 1, CONF_LICENSE_COUNT_MAX, &number) != 0;
+}
+
 /* Returns the length up to the next comma or | outside of parentheses. */
 static size_t item_length(const char *s)
 {
@@ -96,6 +109,9 @@ static int parse_list(const char *text, bool item, struct conf_licenses *out, st
         size_t len = item ? item_length(s) : strcspn(s, ",");
         _cleanup_free_ char *word = mem_strndup(s, len);
         bool is_last = !s[len];
+        if (has_excessive_count(str_trim(word)))
+            return refuse_list(out, err, "has a count outside 1 to " COUNT_MAX_TEXT,
+                               str_trim(word));
         if (!read_one(out, str_trim(word), item) || (!is_last && !s[len + 1]))
             return refuse_list(out, err, "is not NAME or NAME:COUNT", is_last ? word : text);
         if (!is_last && between && s[len] != between)

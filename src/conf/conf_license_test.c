@@ -26,6 +26,22 @@ static void bad_texts_are_refused(void **state)
     }
 }
 
+static void refusal_names_range_of_counts(void **state)
+{
+    static const char *const texts[] = {"a:0", "b, a:-1", "a:1000000001,b",
+                                        "a:99999999999999999999"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct conf_licenses l;
+        struct err err = {0};
+        print_message("%s\n", texts[i]);
+        assert_int_equal(conf_license_items_parse(texts[i], &l, &err), -ERR_LICENSE);
+        assert_non_null(strstr(err.text, "\" has a count outside 1 to 1000000000"));
+        assert_int_equal(conf_licenses_parse(texts[i], &l, &err), -ERR_LICENSE);
+        assert_non_null(strstr(err.text, "\" has a count outside 1 to 1000000000"));
+    }
+}
+
 static void alternatives_are_for_requests(void **state)
 {
     static const char *const bad[] = {"a|", "|a", "a||b", "a|b,c", "a,b|c", "a|b,", "a:0|b"};
@@ -78,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_texts_are_refused),
+        cmocka_unit_test(refusal_names_range_of_counts),
         cmocka_unit_test(alternatives_are_for_requests),
         cmocka_unit_test(names_and_counts),
     };

@@ -75,6 +75,8 @@ def test_layers_are_listed(hres):
     ("power:half_node", "expected a number, or a variable of power: full_node, full_gpu_node"),  # HRES-38
     ("flat(n[1-2]):1", "names a layer, which is for reservations"),
     ("flat:x", "is not NAME or NAME:COUNT"),
+    ("natural,flat:0", '"flat:0" has a count outside 1 to 1000000000'),
+    ("flat:4294967296", '"flat:4294967296" has a count outside 1 to 1000000000'),
 ])
 def test_invalid_layer_requests_are_refused(hres, asked, says):
     """Each spelling of the option is refused alike."""
