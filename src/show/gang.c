@@ -154,6 +154,9 @@ void show_gang_turn(const Pb__GangReply *r, uint32_t job, struct str *out)
                    time_format_short(sec, text), i);
         return;
     }
+    if (r->more_slots)
+        str_printf(out, "  Its turn comes after the %zu slots that scontrol show gang prints.\n",
+                   r->n_slots);
 }
 
 json_t *show_gang_json(const Pb__GangReply *r, const char *part)

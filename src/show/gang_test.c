@@ -144,6 +144,13 @@ static void next_turn_of_a_job_is_shown(void **state)
     show_gang_turn(&r, 8, &out);
     assert_string_equal(str_cstr(&out), "  Its turn comes in 0:03, in slot 1 of the rotation; "
                                         "scontrol show gang prints all slots.\n");
+    str_clear(&out);
+    show_gang_turn(&r, 5, &out);
+    assert_string_equal(str_cstr(&out), "");
+    r.has_more_slots = r.more_slots = true;
+    show_gang_turn(&r, 5, &out);
+    assert_string_equal(str_cstr(&out),
+                        "  Its turn comes after the 2 slots that scontrol show gang prints.\n");
 }
 
 int main(void)

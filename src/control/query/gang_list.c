@@ -10,7 +10,7 @@
 #include "control/life/gang_members.h"
 #include "control/life/schedule.h"
 
-#define SLOTS_MOST 64 /* that are foreseen */
+#define SLOTS_MAX 64 /* that are foreseen */
 
 /* Of all components of a job set that have not ended. */
 static char *format_nodes(const struct control *c, const struct job *j, struct arena *arena)
@@ -165,14 +165,14 @@ static uint32_t find_last_id(const struct rotations *rotations)
     return last;
 }
 
-/* The slots until each member has had one. */
+/* The slots until each member has had one, if they are not too many. */
 static void foresee_slots(struct control *c, const struct caller *who, struct rotations *rotations,
                           Pb__GangReply *reply, struct arena *arena)
 {
     size_t left = rotations->members;
     _cleanup_bitset_ struct bitset *had = bitset_new((size_t)find_last_id(rotations) + 1);
-    reply->slots = arena_alloc(arena, sizeof(*reply->slots) * SLOTS_MOST);
-    while (left && reply->n_slots < SLOTS_MOST) {
+    reply->slots = arena_alloc(arena, sizeof(*reply->slots) * SLOTS_MAX);
+    while (left && reply->n_slots < SLOTS_MAX) {
         reply->slots[reply->n_slots++] = describe_slot(c, who, rotations, arena);
         vec_foreach (&rotations->all, r) {
             vec_foreach (&r->members, m)
@@ -183,6 +183,8 @@ static void foresee_slots(struct control *c, const struct caller *who, struct ro
             rotation_turn(r);
         }
     }
+    if (left)
+        SET(reply, more_slots, true);
 }
 
 /* PrivateData=partitions: a user sees those of the jobs in the reply. */
