@@ -239,6 +239,13 @@ static int select_check(struct conf_loader *l, struct err *err)
         c->cr = (unsigned)bits;
         conf_cr_warn(l, c->select_type_parameters,
                      written_value(l, CONF_KEY_select_type_parameters)->at);
+        if (c->select == CONF_SELECT_LINEAR &&
+            c->cr & (CONF_CR_CPU | CONF_CR_CORE | CONF_CR_SOCKET))
+            conf_warn(
+                l, written_value(l, CONF_KEY_select_type_parameters)->at,
+                "SelectTypeParameters=%s: select/linear allocates whole nodes: use CR_Memory, "
+                "or SelectType=select/cons_tres",
+                c->select_type_parameters);
     }
     if (c->select == CONF_SELECT_CONS &&
         !(c->cr & (CONF_CR_CPU | CONF_CR_CORE | CONF_CR_SOCKET | CONF_CR_MEMORY)))

@@ -40,6 +40,11 @@ const char *conf_preempt_word(const char *mode)
     return gang ? "GANG" : "OFF";
 }
 
+static bool is_off_with_others(const char *list)
+{
+    return conf_list_has(list, "OFF") && strcasecmp(list, "OFF") != 0;
+}
+
 int conf_preempt_check(struct conf_loader *l, struct err *err)
 {
     const struct conf *c = l->conf;
@@ -48,6 +53,9 @@ int conf_preempt_check(struct conf_loader *l, struct err *err)
     bool on = !strcasecmp(c->preempt_type, "preempt/partition_prio");
     if (count_modes(c->preempt_mode) > 1)
         return conf_fail(mode->at, err, "PreemptMode=%s: one of CANCEL, REQUEUE and SUSPEND",
+                         c->preempt_mode);
+    if (is_off_with_others(c->preempt_mode))
+        return conf_fail(mode->at, err, "PreemptMode=%s: OFF with another word: remove one of them",
                          c->preempt_mode);
     if (on && !count_modes(c->preempt_mode))
         return conf_fail(type->at, err,

@@ -57,6 +57,7 @@ static void invalid_values_are_refused(void **state)
         {HEAD "ClusterName=aaaaaaaaaabbbbbbbbbbccccccccccddddddddddx\n", "t.conf:2: ", "40 bytes"},
         {HEAD "EnforcePartLimits=SOME\n", "t.conf:2: ", "ALL ANY NO"},
         {HEAD "PreemptMode=SUSPEND,GNAG\n", "t.conf:2: ", "'GNAG'"},
+        {HEAD "PreemptMode=GANG,off\n", "t.conf:2: ", "OFF with another word"},
         {HEAD "PrologFlags=Alloc,Contian\n", "t.conf:2: ", "'Contian'"},
         {HEAD "SelectTypeParameters=CR_Core,CR_Cpu_Memory\n", "t.conf:2: ", "only"},
         {HEAD "SelectTypeParameters=CR_Node\n", "t.conf:2: ", "'CR_Node' is unknown"},

@@ -205,7 +205,9 @@ def test_configuration_is_checked(make_cluster):
     said = f"{c.conf_file}:{line(good, 'PartitionName=two')}: warning: partitions one and two have nodes in common: their jobs take turns in one rotation"
     assert checked.returncode == 0 and said in checked.stdout + checked.stderr and "is not counted" not in checked.stdout + checked.stderr
     for old, new, place, text in [("DefMemPer", "MaxMemPer", "PartitionName=two", "partition two: the memory of jobs without --mem is not counted"),
-                                  ("PreemptMode=GANG", "PreemptMode=SUSPEND,GANG", "PreemptMode", "PreemptMode=SUSPEND,GANG displaces no job")]:
+                                  ("PreemptMode=GANG", "PreemptMode=SUSPEND,GANG", "PreemptMode", "PreemptMode=SUSPEND,GANG displaces no job"),
+                                  ("SelectType=select/cons_tres", "SelectType=select/linear", "SelectTypeParameters",
+                                   "SelectTypeParameters=CR_Core_Memory: select/linear allocates whole nodes: use CR_Memory")]:
         c.conf_file.write_text(warned := good.replace(old, new))
         checked = c.run("slurmctld --check")
         assert checked.returncode == 0 and f"{c.conf_file}:{line(warned, place)}: warning: {text}" in checked.stdout + checked.stderr, text
@@ -219,6 +221,7 @@ def test_configuration_is_checked(make_cluster):
     for old, new, text in [(f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=4", "SchedulerTimeSlice=4"),
                            (f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=65534", "SchedulerTimeSlice=65534"),
                            ("PreemptMode=GANG", "PreemptMode=SUSPEND", "SUSPEND needs GANG"),
+                           ("PreemptMode=GANG", "PreemptMode=GANG,OFF", "PreemptMode=GANG,OFF: OFF with another word"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nGangHet=maybe", "GangHet=maybe"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nGangOverlap=no\nGangHet=yes", "GangHet=yes: components in several partitions"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nPreemptParameters=suspend_grace_time=5", "suspend_grace_time=5 is not shorter than"),
