@@ -296,7 +296,10 @@ static void find_nodes(struct shape *s, size_t i)
         else if (unknown++ == 0)
             first = name;
     }
-    if (unknown && !s->l->conf->max_node_count)
+    if (unknown == 1 && !s->l->conf->max_node_count)
+        conf_warn(s->l, place_of_layer(layer), "node %s of this layer of %s is not in slurm.conf",
+                  first, s->h->name);
+    else if (unknown && !s->l->conf->max_node_count)
         conf_warn(s->l, place_of_layer(layer),
                   "%zu nodes of this layer of %s are not in slurm.conf, the first is %s", unknown,
                   s->h->name, first);

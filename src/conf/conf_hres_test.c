@@ -112,7 +112,7 @@ static void doubtful_lines_are_warned_about(void **state)
 {
     static const struct test_refusal v[] = {
         {H R "Mode=MODE_1\n" R "Nodes=n[1-9] Count=1\n",
-         "t.conf:4: ", "1 nodes of this layer of r are not in slurm.conf, the first is n9"},
+         "t.conf:4: ", "node n9 of this layer of r is not in slurm.conf"},
         {H R "Mode=MODE_2\n" R "Nodes=n1 Count=1 Base=a:2\n", "t.conf:4: ", "jobs get none"},
         {H R "Mode=MODE_3 Topology=t\n" R "Nodes=n1 Count=1\n",
          "t.conf:3: ", "topology t is ignored"},

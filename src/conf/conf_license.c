@@ -73,13 +73,15 @@ static bool read_one(struct conf_licenses *l, char *word, bool item)
     return true;
 }
 
-/* Whether the word is NAME:COUNT, with a number that is not counted. */
+/* Whether the word is NAME:COUNT or NAME(NODES):COUNT, with a number that is not counted. */
 static bool has_excessive_count(const char *word)
 {
     size_t len = strspn(word, NAME_CHARS);
-    const char *count = word + len + (word[len] == ':'), *digits = count + (*count == '-');
+    const char *nodes_end = word[len] == '(' ? strchr(word, ')') : NULL,
+               *colon = nodes_end ? nodes_end + 1 : word + len, *count = colon + (*colon == ':'),
+               *digits = count + (*count == '-');
     long long number;
-    return len && count > word + len && *digits && !digits[strspn(digits, "0123456789")] &&
+    return len && count > colon && *digits && !digits[strspn(digits, "0123456789")] &&
            str_parse_i64(count, 1, CONF_LICENSE_COUNT_MAX, &number) != 0;
 }
 

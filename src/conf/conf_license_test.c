@@ -28,7 +28,7 @@ static void bad_texts_are_refused(void **state)
 
 static void refusal_names_range_of_counts(void **state)
 {
-    static const char *const texts[] = {"a:0", "b, a:-1", "a:1000000001,b",
+    static const char *const texts[] = {"a(n[1-2]):0", "a:0", "b, a:-1", "a:1000000001,b",
                                         "a:99999999999999999999"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

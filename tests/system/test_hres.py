@@ -139,10 +139,12 @@ def test_reservations_keep_layers(hres):
     hres.run(make + "flat(n[2-3]):4").fails("is no layer, nor within one lowest layer")
     hres.run(make + "matlab(n1):1").fails("matlab is a license of the cluster, without layers")
     hres.run(make + "flat(n1):13").fails("13 of flat(n[1-2]) asked, the cluster has 12")
+    hres.run(make + "flat(n1):0").fails('"flat(n1):0" has a count outside 1 to 1000000000')
     name = hres.run(make + "natural(n[1-04]):30,flat(n3):4,flat(n[8]):2").ok().split()[-1]
     assert layers(hres, "natural")["n[1-4]"] == ("100", "0", "100", "30")
     assert layers(hres, "flat")["n[3-4]"][3] == "4" and layers(hres, "flat")["n[7-8]"][3] == "2"
     assert "Licenses=natural(n[1-04]):30,flat(n3):4,flat(n[8]):2" in hres.run(f"scontrol show reservation {name}").ok()
+    hres.run(make + "flat(n4):9").fails(f"overlaps with another one: {name}, and only 12 of flat(n[3-4]) exist")
     outside = job(hres, "-L", "flat:9", "-w", "n4")
     eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(outside)]).ok().strip() == "Licenses", "the reservation keeps 4 of 12")
     inside = job(hres, "-L", "flat:9", "-w", "n4", f"--reservation={name}")
@@ -214,6 +216,7 @@ def test_counts_are_changed_and_shown_as_a_tree(hres):
     hres.run("scontrol update license=matlab count=3").fails("matlab is a license of the cluster, without layers: change Licenses= in slurm.conf")
     hres.run("scontrol update license=other count=3").fails("the cluster has none of other")
     hres.run("scontrol update license=flat(n5 count=3").fails("expected NAME(NODES)")
+    hres.run("scontrol update license=flat(n[5-6]) count=1000000000000001").fails("Count=1000000000000001: at most 1000000000000000")
     hres.run("scontrol update license=flat(n[2-3]) count=3").fails("is no layer")
     hres.run("scontrol update license=flat(n5) count=3").fails("flat(n5) is no layer: flat(n[1-2]), flat(n[3-4]), flat(n[5-6])")
     hres.run("scontrol update license=flat(n[5-6]) count=many").fails("expected a whole number")

@@ -88,8 +88,8 @@ static int change_count(struct control *c, const Pb__LicenseUpdate *r, struct li
     int32_t at = -1;
     int rc = license_read_layer(c->cluster, r->name, r->nodes, &at, err);
     if (rc == 0 && r->has_count && r->count != LICENSE_UNLIMITED && r->count > CONF_HRES_COUNT_MAX)
-        rc = err_set(err, -ERR_LICENSE, "%s: Count=%llu is too large", err_text(ERR_LICENSE),
-                     (unsigned long long)r->count);
+        rc = err_set(err, -ERR_LICENSE, "%s: Count=%llu: at most %llu", err_text(ERR_LICENSE),
+                     (unsigned long long)r->count, (unsigned long long)CONF_HRES_COUNT_MAX);
     if (rc == 0) {
         struct license *l = &c->cluster->licenses.list.data[at];
         license_change_count(c->cluster, l, r->has_count ? r->count : l->conf->count);

@@ -6,6 +6,7 @@
 
 #include "base/timefmt.h"
 #include "base/words.h"
+#include "cluster/job/license_tied.h"
 #include "cluster/node/constraint.h"
 #include "sched/select/resv_deal.h"
 #include "sched/select/select.h"
@@ -819,10 +820,12 @@ int resv_pick_licenses(const struct resv_pick *p, struct resv *r, struct err *er
             sum += theirs;
             last = *other;
         }
+        _cleanup_str_ struct str name = STR_INIT;
+        license_format_pool(l, &name);
         if (last && sum > l->total)
             return err_set(err, -ERR_RESV_OVERLAP, "%s: %s, and only %llu of %s exist",
                            err_text(ERR_RESV_OVERLAP), last->name, (unsigned long long)l->total,
-                           l->name);
+                           str_cstr(&name));
     }
     return 0;
 }
