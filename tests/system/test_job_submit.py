@@ -115,6 +115,22 @@ function slurm_job_modify() return slurm.SUCCESS end
     batch(c, "short", "--comment=;").ok()
 
 
+def test_script_that_keeps_too_much_is_read_again(make_cluster):
+    """CORE-154: without that it would refuse all jobs from then on."""
+    c = make_cluster(nodes=1, cpus=1, conf="JobSubmitPlugins=lua\n")
+    put(c, """
+kept = {}
+function slurm_job_submit(job_desc, part_list, submit_uid)
+    kept[#kept + 1] = string.rep("x", 20000000) .. #kept
+    return slurm.SUCCESS
+end
+function slurm_job_modify() return slurm.SUCCESS end
+""")
+    refused = next(done for done in (batch(c, "any") for _ in range(8)) if done.returncode)
+    refused.fails("not enough memory")
+    batch(c, "next").ok()
+
+
 def test_job_submit_script_is_called_for_each_component(make_cluster):
     """HET-113: the script sees each component, and may change one of them."""
     c = make_cluster(nodes=2, cpus=2, conf="JobSubmitPlugins=lua\n")

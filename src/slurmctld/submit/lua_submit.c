@@ -20,6 +20,7 @@
 #define SCRIPT_MAX (1u << 20)
 #define MESSAGE_MAX 4096
 #define HOOK_STEPS 100000
+#define MESSAGE_STEPS 100
 #define BYTES_PER_STEP 64 /* that are allocated, and usually copied */
 
 struct lua_submit {
@@ -86,6 +87,7 @@ static void limit_steps(lua_State *L, lua_Debug *debug)
 #define LOG(name, level)                                                                           \
     static int say_##name(lua_State *L)                                                            \
     {                                                                                              \
+        state_of(L)->steps_left -= MESSAGE_STEPS;                                                  \
         log_write(level, LOG_ROOM, "%s", lua_slurm_format(L));                                     \
         return 0;                                                                                  \
     }
@@ -101,6 +103,7 @@ static int log_for_user(lua_State *L)
     const char *text = lua_slurm_format(L);
     size_t len = strlen(text);
 
+    state_of(L)->steps_left -= MESSAGE_STEPS;
     if (ask && ask->message->len + len + 1 < MESSAGE_MAX) {
         if (ask->message->len)
             str_putc(ask->message, '\n');
@@ -445,7 +448,8 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
 
     begin_ask(l, ask);
     lua_pushcfunction(L, call_hook);
-    bool fails = lua_pcall(L, 0, 1, 0) != LUA_OK;
+    int outcome = lua_pcall(L, 0, 1, 0);
+    bool fails = outcome != LUA_OK;
     lua_Integer code = fails ? -1 : lua_tointegerx(L, -1, &is_number);
     if (fails)
         str_printf(fault, "%s", lua_slurm_error(L));
@@ -456,6 +460,8 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
         rc = err_set(err, -ERR_GENERIC, "job_submit/lua: %s", str_cstr(fault));
     else if (code != 0)
         rc = refuse_ask(ask, code, err);
+    if (outcome == LUA_ERRMEM)
+        memset(&l->seen, 0, sizeof l->seen);
     l->ask = NULL;
     lua_settop(L, 0);
     return rc;

@@ -20,7 +20,8 @@ struct lua_submit;
  */
 struct lua_submit *lua_submit_open(const char *path, struct err *err);
 void lua_submit_close(struct lua_submit *l);
-/* Whether the file differs from the one that was read. */
+/* Whether the file differs from the one that was read, or the script has used up its memory: what
+ * it keeps between calls would make it refuse all jobs. */
 bool lua_submit_is_stale(const struct lua_submit *l);
 /* The present state of the file no longer counts as stale. */
 void lua_submit_seen(struct lua_submit *l);

@@ -157,6 +157,8 @@ static void test_refusals_have_code_and_message(void **state)
                    -ERR_GENERIC, "too long");
     assert_refusal("local s = '' for i = 1, 300000 do s = s .. 'xxxx' end return 1", -ERR_GENERIC,
                    "too long");
+    assert_refusal("for i = 1, 1000000 do slurm.log_user('x') end return 1", -ERR_GENERIC,
+                   "too long");
     assert_refusal("os.execute('true')", -ERR_GENERIC, "nil value");
     assert_refusal("io.open('/etc/passwd')", -ERR_GENERIC, "nil value");
     assert_refusal("require('socket')", -ERR_GENERIC, "nil value");
@@ -165,8 +167,7 @@ static void test_refusals_have_code_and_message(void **state)
     assert_refusal("job_desc.user_name = 'root'", -ERR_GENERIC, "read only");
     assert_refusal("job_desc.min_nodes = -1", -ERR_GENERIC, "'min_nodes' cannot be -1");
     assert_refusal("job_desc.min_nodes = 0/0", -ERR_GENERIC, "'min_nodes' cannot be");
-    assert_refusal("job_desc.min_mem_per_node = 0/0", -ERR_GENERIC,
-                   "'min_mem_per_node' cannot be");
+    assert_refusal("job_desc.min_mem_per_node = 0/0", -ERR_GENERIC, "'min_mem_per_node' cannot be");
     assert_refusal("job_desc.min_mem_per_cpu = 0/0", -ERR_GENERIC, "'min_mem_per_cpu' cannot be");
     assert_refusal("job_desc.time_limit = 0", -ERR_GENERIC, "'time_limit' cannot be 0");
     assert_refusal("job_desc.nice = 7e9", -ERR_GENERIC, "'nice' cannot be");
@@ -245,6 +246,30 @@ static void test_changed_script_file_is_detected(void **state)
     lua_submit_close(l);
 }
 
+/* One that keeps something of each job would refuse all jobs some day. */
+static void test_script_without_memory_is_read_again(void **state)
+{
+    _cleanup_str_ struct str message = STR_INIT, fault = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    struct env_submit ask = {.spec = &spec, .arena = &arena, .message = &message};
+    struct err err = {0};
+    struct lua_submit *l = open_text("kept = {} function slurm_job_submit()\n"
+                                     "kept[#kept + 1] = string.rep('x', 20000000) .. #kept\n"
+                                     "return 0 end",
+                                     &err);
+
+    arena_init(&arena, 0);
+    assert_non_null(l);
+    assert_int_equal(lua_submit_ask(l, &ask, &fault, &err), 0);
+    assert_false(lua_submit_is_stale(l));
+    for (int i = 0; i < 3 && !fault.len; i++)
+        lua_submit_ask(l, &ask, &fault, &err);
+    assert_non_null(strstr(str_cstr(&fault), "not enough memory"));
+    assert_true(lua_submit_is_stale(l));
+    lua_submit_close(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_refusals_have_code_and_message),
         cmocka_unit_test(test_script_reads_and_changes_the_request),
         cmocka_unit_test(test_changed_script_file_is_detected),
+        cmocka_unit_test(test_script_without_memory_is_read_again),
     };
     snprintf(path, sizeof path, "/tmp/lua_submit_test.%d.lua", (int)getpid());
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
