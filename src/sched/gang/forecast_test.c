@@ -40,7 +40,7 @@ static void jobs_on_the_same_nodes_end_later(void **state)
 }
 
 /* Without a limit, that is 365 days: needs few turns. */
-static void long_jobs_are_foreseen_without_many_looks(void **state)
+static void long_jobs_are_forecast_in_few_turns(void **state)
 {
     struct bench b = {0};
     int64_t year_sec = 365 * 86400;
@@ -125,7 +125,7 @@ static void run_plainly(struct rotation *r, int64_t switch_sec, int64_t slice_se
 }
 
 /* The forecast is exact. With a low limit of turns it is never too early. */
-static void drawn_forecast_is_what_comes(void **state)
+static void random_forecasts_come_true(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < TEST_DRAWN(3000); seed++) {
@@ -156,9 +156,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_on_the_same_nodes_end_later),
-        cmocka_unit_test(long_jobs_are_foreseen_without_many_looks),
+        cmocka_unit_test(long_jobs_are_forecast_in_few_turns),
         cmocka_unit_test(pinned_members_are_left_out),
-        cmocka_unit_test(drawn_forecast_is_what_comes),
+        cmocka_unit_test(random_forecasts_come_true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ static void waiting_job_runs_when_the_other_one_is_gone(void **state)
 }
 
 /* After a change of the configuration more jobs may run than the slot permits. */
-static void of_too_many_running_jobs_the_first_goes_on(void **state)
+static void first_of_too_many_running_jobs_continues(void **state)
 {
     struct bench b = {0};
     for (uint32_t i = 1; i <= 3; i++)
@@ -345,7 +345,7 @@ int main(void)
         cmocka_unit_test(components_on_a_node_count_together),
         cmocka_unit_test(pinned_member_does_not_wait),
         cmocka_unit_test(waiting_job_runs_when_the_other_one_is_gone),
-        cmocka_unit_test(of_too_many_running_jobs_the_first_goes_on),
+        cmocka_unit_test(first_of_too_many_running_jobs_continues),
         cmocka_unit_test(time_is_divided_evenly),
         cmocka_unit_test(drawn_rotation_agrees_with_a_plain_model),
     };

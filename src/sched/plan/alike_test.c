@@ -30,7 +30,7 @@ static void add_job(struct alike *set, const struct job *j, bool of_user)
     alike_add(set, j, of_user, alike_hash(j, of_user));
 }
 
-static void covers(void **state)
+static void known_request_covers_equal_and_larger_ones(void **state)
 {
     static const struct {
         const char *a, *b;
@@ -70,7 +70,7 @@ static void covers(void **state)
 }
 
 /* The shortest job represents all jobs with an equal request. */
-static void one_of_a_shape(void **state)
+static void shortest_job_represents_equal_requests(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct alike set = {0};
@@ -87,7 +87,7 @@ static void one_of_a_shape(void **state)
     test_cluster_free(c);
 }
 
-static void of_a_user(void **state)
+static void requests_of_each_user_are_distinguished(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct alike set = {0};
@@ -100,7 +100,7 @@ static void of_a_user(void **state)
 }
 
 /* The result equals a comparison of each job with all before it. */
-static void many(void **state)
+static void known_requests_agree_with_exhaustive_comparison(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct alike set = {0};
@@ -200,7 +200,7 @@ static bool are_apart(struct cluster *c, const Pb__JobSpec *base, const Protobuf
 }
 
 /* Compares with the table of fields. */
-static void field_by_field(void **state)
+static void each_field_distinguishes_requests(void **state)
 {
     struct cluster *c = test_cluster(conf);
     Pb__JobSpec plain = PB__JOB_SPEC__INIT, wide = PB__JOB_SPEC__INIT;
@@ -227,8 +227,11 @@ static void field_by_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(covers), cmocka_unit_test(one_of_a_shape), cmocka_unit_test(of_a_user),
-        cmocka_unit_test(many),   cmocka_unit_test(field_by_field),
+        cmocka_unit_test(known_request_covers_equal_and_larger_ones),
+        cmocka_unit_test(shortest_job_represents_equal_requests),
+        cmocka_unit_test(requests_of_each_user_are_distinguished),
+        cmocka_unit_test(known_requests_agree_with_exhaustive_comparison),
+        cmocka_unit_test(each_field_distinguishes_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static char *plan_with(const char *parameters, bool backfill)
     return str_take(&out);
 }
 
-static void parameters(void **state)
+static void parameters_limit_the_examined_jobs(void **state)
 {
     static const struct {
         const char *parameters, *plan;
@@ -97,7 +97,7 @@ static void parameters(void **state)
 }
 
 /* Without backfill, too, a job that is too young blocks no other job. */
-static void in_order(void **state)
+static void young_job_blocks_no_other_without_backfill(void **state)
 {
     (void)state;
     _cleanup_free_ char *none = plan_with("", false);
@@ -107,7 +107,7 @@ static void in_order(void **state)
 }
 
 /* A start beyond the window is not planned: jobs that it would block start. */
-static void window(void **state)
+static void no_start_is_planned_beyond_the_window(void **state)
 {
     static const struct {
         const char *parameters;
@@ -146,7 +146,7 @@ static void window(void **state)
 }
 
 /* For a job that may run in two partitions. */
-static void one_place(void **state)
+static void bf_one_resv_per_job_limits_planned_starts(void **state)
 {
     (void)state;
     for (int one = 0; one < 2; one++) {
@@ -183,10 +183,10 @@ static void one_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameters),
-        cmocka_unit_test(in_order),
-        cmocka_unit_test(window),
-        cmocka_unit_test(one_place),
+        cmocka_unit_test(parameters_limit_the_examined_jobs),
+        cmocka_unit_test(young_job_blocks_no_other_without_backfill),
+        cmocka_unit_test(no_start_is_planned_beyond_the_window),
+        cmocka_unit_test(bf_one_resv_per_job_limits_planned_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

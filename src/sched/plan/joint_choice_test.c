@@ -210,7 +210,7 @@ static void exhaustive_search_finds_the_same_choice(void **state)
  */
 
 /* A planned start reserves the licences of its choice, and no others. */
-static void planned_start_keeps_what_it_chose(void **state)
+static void planned_start_reserves_its_chosen_licences(void **state)
 {
     struct cluster *c = test_cluster("Licenses=a:3,b:3\n" NODES);
     (void)state;
@@ -662,7 +662,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exhaustive_search_finds_the_same_choice),
-        cmocka_unit_test(planned_start_keeps_what_it_chose),
+        cmocka_unit_test(planned_start_reserves_its_chosen_licences),
         cmocka_unit_test(layers_are_an_alternative),
         cmocka_unit_test(planned_start_claims_no_layer_instead),
         cmocka_unit_test(planned_start_claims_the_layers_of_its_components),

@@ -329,7 +329,7 @@ static int count_rounds(void)
 
 /* HET-95, HET-97, HET-115: every possible joint start is found, and every start that is found can
  * be allocated. */
-static void what_exhaustive_search_finds_is_found(void **state)
+static void joint_start_is_found_if_exhaustive_search_finds_one(void **state)
 {
     uint64_t seed = 1;
     uint32_t found = 0, none = 0, missed = 0;
@@ -452,7 +452,7 @@ static void no_planned_start_is_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_exhaustive_search_finds_is_found),
+        cmocka_unit_test(joint_start_is_found_if_exhaustive_search_finds_one),
         cmocka_unit_test(what_never_fits_is_found),
         cmocka_unit_test(no_planned_start_is_late),
     };

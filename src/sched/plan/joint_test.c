@@ -176,7 +176,7 @@ static void a_set_waits_for_a_job_that_is_about_to_end(void **state)
     }
 }
 
-static void without_backfill_it_is_in_order(void **state)
+static void sets_start_in_order_without_backfill(void **state)
 {
     struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
     (void)state;
@@ -361,7 +361,7 @@ static void set_that_never_fits_in_its_network_has_a_reason(void **state)
 }
 
 /* On drawn fabrics with components that have whole nodes: what never fits, and no more. */
-static void exactly_what_never_fits_in_fabrics_is_found(void **state)
+static void sets_that_never_fit_in_fabrics_are_found(void **state)
 {
     uint64_t seed = 3;
     uint32_t count_never = 0, rounds = 400;
@@ -571,7 +571,7 @@ static void same_views(const struct cluster *c, const struct free_view *a,
 }
 
 /* What is placed on the ledger is what the cluster has when it is allocated. */
-static void the_ledger_is_what_would_be(void **state)
+static void ledger_equals_the_later_allocation(void **state)
 {
     uint64_t seed = 7;
     (void)state;
@@ -635,7 +635,7 @@ static char *dump_timeline(const struct timeline *t)
     return str_take(&out);
 }
 
-static void a_trial_is_rolled_back(void **state)
+static void failed_trial_is_rolled_back(void **state)
 {
     uint64_t seed = 11;
     struct cluster *c =
@@ -682,12 +682,12 @@ int main(void)
         cmocka_unit_test(all_start_or_none),
         cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
         cmocka_unit_test(a_set_waits_for_a_job_that_is_about_to_end),
-        cmocka_unit_test(without_backfill_it_is_in_order),
+        cmocka_unit_test(sets_start_in_order_without_backfill),
         cmocka_unit_test(set_that_never_fits_has_a_reason),
         cmocka_unit_test(components_that_exclude_each_other_are_named),
         cmocka_unit_test(set_that_never_has_its_resources_has_a_reason),
         cmocka_unit_test(set_that_never_fits_in_its_network_has_a_reason),
-        cmocka_unit_test(exactly_what_never_fits_in_fabrics_is_found),
+        cmocka_unit_test(sets_that_never_fit_in_fabrics_are_found),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
@@ -695,8 +695,8 @@ int main(void)
         cmocka_unit_test(components_share_cores_where_jobs_may),
         cmocka_unit_test(components_share_restricted_cores_for_gpus_only),
         cmocka_unit_test(parts_are_allocated_in_the_order_of_their_placement),
-        cmocka_unit_test(the_ledger_is_what_would_be),
-        cmocka_unit_test(a_trial_is_rolled_back),
+        cmocka_unit_test(ledger_equals_the_later_allocation),
+        cmocka_unit_test(failed_trial_is_rolled_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

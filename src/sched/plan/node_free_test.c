@@ -123,7 +123,7 @@ static void a_node_has_no_more_than_it_is_configured_to_have(void **state)
     test_cluster_free(c);
 }
 
-static void the_smaller_one_of_each_is_free_in_both(void **state)
+static void smaller_amount_is_free_in_both_views(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF);
@@ -148,7 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_view_agrees_with_the_books_when_jobs_begin_and_end),
         cmocka_unit_test(a_node_has_no_more_than_it_is_configured_to_have),
-        cmocka_unit_test(the_smaller_one_of_each_is_free_in_both),
+        cmocka_unit_test(smaller_amount_is_free_in_both_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

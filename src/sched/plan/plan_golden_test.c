@@ -224,7 +224,7 @@ static void try_file(const char *name)
     vec_done(&g.queue);
 }
 
-static void every_file(void **state)
+static void recorded_plans_are_unchanged(void **state)
 {
     struct dirent **names;
     int n = scandir(directory, &names, NULL, alphasort), tried = 0;
@@ -245,7 +245,7 @@ static void every_file(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_file)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recorded_plans_are_unchanged)};
     if (argc != 2) {
         fprintf(stderr, "usage: plan_golden_test DIRECTORY\n");
         return 2;

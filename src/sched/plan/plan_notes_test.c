@@ -82,7 +82,7 @@ static void change_job(struct world *w)
 }
 
 /* Reads equal those of a plain table without order, hashes and prediction. */
-static void reads_follow_the_model(void **state)
+static void notes_agree_with_a_model(void **state)
 {
     struct world w = {.c = test_cluster(conf), .chance = 3};
     for (uint32_t i = 0; i < JOBS; i++)
@@ -131,7 +131,7 @@ static void notes_in_order_need_no_index(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_follow_the_model),
+        cmocka_unit_test(notes_agree_with_a_model),
         cmocka_unit_test(notes_in_order_need_no_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

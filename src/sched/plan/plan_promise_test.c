@@ -333,7 +333,7 @@ static void live(struct life *l)
     test_cluster_free(l->c);
 }
 
-static void one_partition(void **state)
+static void planned_starts_are_kept_in_one_partition(void **state)
 {
     size_t backfilled = 0;
 
@@ -346,7 +346,7 @@ static void one_partition(void **state)
     assert_true(backfilled > TEST_DRAWN(150) * JOBS / 20); /* gaps were filled */
 }
 
-static void three_partitions(void **state)
+static void planned_starts_are_kept_in_three_partitions(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= TEST_DRAWN(150); seed++) {
@@ -355,7 +355,7 @@ static void three_partitions(void **state)
     }
 }
 
-static void of_several_partitions(void **state)
+static void planned_starts_are_kept_for_jobs_of_several_partitions(void **state)
 {
     size_t backfilled = 0;
 
@@ -370,7 +370,7 @@ static void of_several_partitions(void **state)
 }
 
 /* Jobs that accept a shorter run time do not delay the jobs before them. */
-static void shorter(void **state)
+static void planned_starts_are_kept_beside_jobs_of_shorter_time(void **state)
 {
     size_t shortened = 0;
 
@@ -389,7 +389,7 @@ static void shorter(void **state)
 }
 
 /* Jobs that need no licences do not delay jobs that wait for licences. */
-static void with_licenses(void **state)
+static void planned_starts_are_kept_with_licences(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= TEST_DRAWN(300); seed++) {
@@ -404,7 +404,7 @@ static void with_licenses(void **state)
 }
 
 /* The same with resources tied to nodes. */
-static void with_layers(void **state)
+static void planned_starts_are_kept_with_layers(void **state)
 {
     size_t backfilled = 0;
 
@@ -423,7 +423,7 @@ static void with_layers(void **state)
 }
 
 /* The same with alternative licences. */
-static void with_alternatives(void **state)
+static void planned_starts_are_kept_with_alternatives(void **state)
 {
     size_t second = 0;
 
@@ -442,7 +442,7 @@ static void with_alternatives(void **state)
     assert_true(second > TEST_DRAWN(200) * JOBS / 20);
 }
 
-static void in_order(void **state)
+static void jobs_start_in_order_without_backfill(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= TEST_DRAWN(100); seed++) {
@@ -455,10 +455,14 @@ static void in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_partition),         cmocka_unit_test(three_partitions),
-        cmocka_unit_test(of_several_partitions), cmocka_unit_test(shorter),
-        cmocka_unit_test(with_licenses),         cmocka_unit_test(with_layers),
-        cmocka_unit_test(with_alternatives),     cmocka_unit_test(in_order),
+        cmocka_unit_test(planned_starts_are_kept_in_one_partition),
+        cmocka_unit_test(planned_starts_are_kept_in_three_partitions),
+        cmocka_unit_test(planned_starts_are_kept_for_jobs_of_several_partitions),
+        cmocka_unit_test(planned_starts_are_kept_beside_jobs_of_shorter_time),
+        cmocka_unit_test(planned_starts_are_kept_with_licences),
+        cmocka_unit_test(planned_starts_are_kept_with_layers),
+        cmocka_unit_test(planned_starts_are_kept_with_alternatives),
+        cmocka_unit_test(jobs_start_in_order_without_backfill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static struct cluster *cluster_up(const char *text)
 
 /* Jobs that differ in one property are not treated as equal: the failure of the first one does not
  * stop the second. */
-static void not_alike(void **state)
+static void different_requests_are_not_skipped(void **state)
 {
     struct cluster *c = cluster_up("GresTypes=gpu\n" CONS "NodeName=n1 CPUs=8 Gres=gpu:2\n"
                                    "PartitionName=p Nodes=ALL\n");
@@ -132,7 +132,7 @@ static void nothing(void **state)
 }
 
 /* States in which a partition starts no jobs, and states in which it does. */
-static void states_of_partitions(void **state)
+static void partition_states_are_respected(void **state)
 {
     static const struct {
         enum conf_part_state state;
@@ -152,7 +152,7 @@ static void states_of_partitions(void **state)
     }
 }
 
-static void reasons(void **state)
+static void waiting_jobs_have_reasons(void **state)
 {
     static const char *const down = " (Nodes required for job are DOWN, DRAINED or reserved for "
                                     "jobs in higher priority partitions)";
@@ -237,7 +237,7 @@ static void first_in_first_out(void **state)
 }
 
 /* Behind the first job that does not fit, no job of its partition is examined (CORE-055). */
-static void without_backfill(void **state)
+static void first_blocked_job_blocks_its_partition_without_backfill(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=n[1-2]\nPartitionName=q "
                                         "Nodes=n[3-4]\n");
@@ -253,7 +253,7 @@ static void without_backfill(void **state)
     test_cluster_free(c);
 }
 
-static void tiers(void **state)
+static void higher_tiers_start_first(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=a Nodes=ALL PriorityTier=2\n"
                                         "PartitionName=b Nodes=ALL PriorityTier=9\n"
@@ -283,7 +283,7 @@ static struct cluster *blocked_cluster(void)
     return c;
 }
 
-static void holes(void **state)
+static void shorter_jobs_fill_holes(void **state)
 {
     static const struct {
         int64_t limit_sec;
@@ -312,7 +312,7 @@ static void holes(void **state)
 
 /* Its planned start is protected against other partitions, too; partitions of a higher tier come
  * first. */
-static void across_partitions(void **state)
+static void planned_start_is_protected_from_other_partitions(void **state)
 {
     struct cluster *c = blocked_cluster();
 
@@ -329,7 +329,7 @@ static void across_partitions(void **state)
     test_cluster_free(c);
 }
 
-static void without_limits(void **state)
+static void jobs_without_limits_never_end_in_the_plan(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
 
@@ -346,7 +346,7 @@ static void without_limits(void **state)
 }
 
 /* A first job whose start is unforeseeable reserves nothing. */
-static void unforeseeable(void **state)
+static void unforeseeable_start_reserves_nothing(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
 
@@ -363,7 +363,7 @@ static void unforeseeable(void **state)
 
 /* Behind a blocked first job only a limited number of jobs is examined; before it, all jobs that
  * fit. */
-static void depth(void **state)
+static void number_of_jobs_behind_a_blocked_one_is_limited(void **state)
 {
     struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=n[1-3]\nPartitionName=q Nodes=n4\n");
     struct plan p;
@@ -393,7 +393,7 @@ static void depth(void **state)
 }
 
 /* A limited number of first jobs get a planned start. */
-static void many_heads(void **state)
+static void number_of_planned_starts_is_limited(void **state)
 {
     enum { PARTS = PLAN_RESERVATIONS + 2 };
     struct str text = STR_INIT;
@@ -521,7 +521,7 @@ static void held_between_elements(void **state)
     test_cluster_free(c);
 }
 
-static void unequal_requests(void **state)
+static void unequal_requests_are_examined_separately(void **state)
 {
     static const struct {
         const char *first, *second;
@@ -565,7 +565,7 @@ static void unequal_requests(void **state)
 }
 
 /* A shorter job with an equal request may fit where a longer one did not, but not vice versa. */
-static void equal_requests(void **state)
+static void equal_request_is_examined_again_if_shorter(void **state)
 {
     struct cluster *c = blocked_cluster();
     struct plan p;
@@ -591,25 +591,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing),
-        cmocka_unit_test(not_alike),
-        cmocka_unit_test(states_of_partitions),
-        cmocka_unit_test(reasons),
+        cmocka_unit_test(different_requests_are_not_skipped),
+        cmocka_unit_test(partition_states_are_respected),
+        cmocka_unit_test(waiting_jobs_have_reasons),
         cmocka_unit_test(layer_with_enough_is_no_reason),
         cmocka_unit_test(required_node_is_gone),
         cmocka_unit_test(first_in_first_out),
-        cmocka_unit_test(without_backfill),
-        cmocka_unit_test(tiers),
-        cmocka_unit_test(holes),
-        cmocka_unit_test(across_partitions),
-        cmocka_unit_test(without_limits),
-        cmocka_unit_test(unforeseeable),
-        cmocka_unit_test(depth),
-        cmocka_unit_test(many_heads),
+        cmocka_unit_test(first_blocked_job_blocks_its_partition_without_backfill),
+        cmocka_unit_test(higher_tiers_start_first),
+        cmocka_unit_test(shorter_jobs_fill_holes),
+        cmocka_unit_test(planned_start_is_protected_from_other_partitions),
+        cmocka_unit_test(jobs_without_limits_never_end_in_the_plan),
+        cmocka_unit_test(unforeseeable_start_reserves_nothing),
+        cmocka_unit_test(number_of_jobs_behind_a_blocked_one_is_limited),
+        cmocka_unit_test(number_of_planned_starts_is_limited),
         cmocka_unit_test(planned_starts_outlive_their_pass),
         cmocka_unit_test(refused_by_the_caller),
         cmocka_unit_test(held_between_elements),
-        cmocka_unit_test(unequal_requests),
-        cmocka_unit_test(equal_requests),
+        cmocka_unit_test(unequal_requests_are_examined_separately),
+        cmocka_unit_test(equal_request_is_examined_again_if_shorter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

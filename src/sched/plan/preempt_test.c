@@ -170,7 +170,7 @@ static size_t try_seed(uint64_t seed, const char *more, size_t *licensed)
     "TopologyPlugin=topology/tree\nTopologyConf=1 SwitchName=a Nodes=n[1-2]\n"                     \
     "TopologyConf=1 SwitchName=b Nodes=n[3-4]\nTopologyConf=1 SwitchName=c Nodes=n[5-6]\n"
 
-static void only_who_must(void **state)
+static void only_necessary_victims_are_preempted(void **state)
 {
     static const char *const more[] = {"", "PreemptParameters=youngest_first\n",
                                        "PreemptParameters=strict_order\n", RECLAIM, LEAVES};
@@ -254,7 +254,7 @@ static void pass(struct cluster *c, bool commits, const char *expected)
 }
 
 /* While victims end, no other job becomes a victim, and no other job takes their resources. */
-static void one_round(void **state)
+static void no_further_victim_is_chosen_while_victims_end(void **state)
 {
     struct cluster *c = test_cluster(TWO);
     (void)state;
@@ -275,7 +275,7 @@ static void one_round(void **state)
 
 /* Each element has nodes reserved, as long as there are elements; if two elements share a node,
  * only one has. */
-static void elements_have_room_made(void **state)
+static void each_array_element_reserves_its_victims(void **state)
 {
     static const struct {
         const char *tasks, *request, *expected;
@@ -302,7 +302,7 @@ static void elements_have_room_made(void **state)
 }
 
 /* Suspended jobs precede pending jobs of their tier, once no job of a higher tier is there. */
-static void goes_on_first(void **state)
+static void suspended_jobs_resume_before_pending_jobs(void **state)
 {
     struct cluster *c = test_cluster(TWO);
     (void)state;
@@ -482,15 +482,15 @@ static void a_job_of_a_whole_socket_preempts_those_on_one_socket(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_who_must),
-        cmocka_unit_test(one_round),
+        cmocka_unit_test(only_necessary_victims_are_preempted),
+        cmocka_unit_test(no_further_victim_is_chosen_while_victims_end),
         cmocka_unit_test(devices_of_all_that_leave_a_node_count),
         cmocka_unit_test(a_job_of_whole_cores_preempts_jobs_that_share_a_core),
         cmocka_unit_test(only_jobs_of_lower_priority_are_preempted),
         cmocka_unit_test(higher_priority_preempts_in_the_next_pass),
         cmocka_unit_test(a_job_of_a_whole_socket_preempts_those_on_one_socket),
-        cmocka_unit_test(elements_have_room_made),
-        cmocka_unit_test(goes_on_first),
+        cmocka_unit_test(each_array_element_reserves_its_victims),
+        cmocka_unit_test(suspended_jobs_resume_before_pending_jobs),
         cmocka_unit_test(resumed_job_keeps_its_cpus_in_the_same_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

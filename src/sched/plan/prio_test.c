@@ -66,7 +66,7 @@ static void test_weighted_sums(void **state)
     check(MULTI WEIGHTS, rows, sizeof rows / sizeof rows[0]);
 }
 
-static void test_sizes(void **state)
+static void test_size_factor_follows_nodes_and_cpus(void **state)
 {
     static const struct row small[] = {
         {"N=2 n=8", "main", 1, 0, .5, 0, 0},
@@ -87,7 +87,7 @@ static void test_sizes(void **state)
           small_by_time, 1);
 }
 
-static void test_not_normalised(void **state)
+static void test_factors_without_normalisation(void **state)
 {
     static const struct row part[] = {{"n=1", "b", 100, .3125, 10, 0, 0}};
     static const struct row tres[] = {{"n=3", "main", 33, .4375, .5, 3, 300}};
@@ -100,7 +100,7 @@ static void test_not_normalised(void **state)
           both, 1);
 }
 
-static void test_generic_resources(void **state)
+static void test_gres_factors_are_weighted(void **state)
 {
     static const struct {
         const char *spec;
@@ -128,7 +128,7 @@ static void test_generic_resources(void **state)
     test_cluster_free(c);
 }
 
-static void test_ages(void **state)
+static void test_age_factor_follows_the_accrued_time(void **state)
 {
     static const struct {
         int64_t accrue_at, accrued_sec, at_sec;
@@ -155,7 +155,7 @@ static void test_ages(void **state)
     test_cluster_free(c);
 }
 
-static void test_what_others_say_of_it(void **state)
+static void test_unsupported_factors_are_zero(void **state)
 {
     struct cluster *c = test_cluster(CLUSTER MULTI "PriorityWeightFairshare=1000\n"
                                                    "PriorityWeightAssoc=100\n"
@@ -182,7 +182,7 @@ static void test_what_others_say_of_it(void **state)
     test_cluster_free(c);
 }
 
-static void test_basic(void **state)
+static void test_basic_priority_has_no_factors(void **state)
 {
     struct cluster *c = test_cluster(CLUSTER WEIGHTS "PriorityType=priority/basic\n");
     struct prio_rule r;
@@ -207,12 +207,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weighted_sums),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_not_normalised),
-        cmocka_unit_test(test_ages),
-        cmocka_unit_test(test_generic_resources),
-        cmocka_unit_test(test_what_others_say_of_it),
-        cmocka_unit_test(test_basic),
+        cmocka_unit_test(test_size_factor_follows_nodes_and_cpus),
+        cmocka_unit_test(test_factors_without_normalisation),
+        cmocka_unit_test(test_age_factor_follows_the_accrued_time),
+        cmocka_unit_test(test_gres_factors_are_weighted),
+        cmocka_unit_test(test_unsupported_factors_are_zero),
+        cmocka_unit_test(test_basic_priority_has_no_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

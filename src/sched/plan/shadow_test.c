@@ -249,7 +249,7 @@ static void compare(struct both *b, uint64_t *chance)
     select_done(&where);
 }
 
-static void as_the_timeline(void **state)
+static void shadow_agrees_with_the_timeline(void **state)
 {
     size_t yes = 0, no = 0, reserved = 0, layered = 0, foreseen = 0;
     (void)state;
@@ -302,7 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaves_sharing_alone),
-        cmocka_unit_test(as_the_timeline),
+        cmocka_unit_test(shadow_agrees_with_the_timeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static struct cluster *cluster_up(void)
     return c;
 }
 
-static void in_steps(void **state)
+static void nodes_are_found_step_by_step(void **state)
 {
     struct cluster *c = cluster_up();
     struct timeline t, once;
@@ -79,7 +79,7 @@ static void in_steps(void **state)
     test_cluster_free(c);
 }
 
-static void never(void **state)
+static void impossible_request_has_no_start(void **state)
 {
     struct cluster *c = cluster_up();
 
@@ -102,7 +102,7 @@ static void never(void **state)
     test_cluster_free(c);
 }
 
-static void empty(void **state)
+static void empty_node_set_has_no_start(void **state)
 {
     struct cluster *c = cluster_up();
     _cleanup_bitset_ struct bitset *none = bitset_new(c->nodes.len);
@@ -116,7 +116,7 @@ static void empty(void **state)
     test_cluster_free(c);
 }
 
-static void releases(void **state)
+static void each_start_waits_for_its_releases(void **state)
 {
     struct cluster *c = cluster_up();
 
@@ -136,7 +136,7 @@ static void releases(void **state)
 
 /* Resources that are released at the same time are free together; a late job is expected to end
  * now. */
-static void at_the_same_time(void **state)
+static void simultaneous_releases_are_combined(void **state)
 {
     struct cluster *c = cluster_up();
 
@@ -158,7 +158,7 @@ static void at_the_same_time(void **state)
 }
 
 /* A job without a limit is assumed to end in a year. */
-static void infinite(void **state)
+static void job_without_a_limit_ends_in_a_year(void **state)
 {
     struct cluster *c = cluster_up();
 
@@ -171,7 +171,7 @@ static void infinite(void **state)
 }
 
 /* Exclusive node: not before the last of its jobs has ended. */
-static void exclusive(void **state)
+static void exclusive_node_is_free_after_its_last_job(void **state)
 {
     struct cluster *c = cluster_up();
 
@@ -226,7 +226,7 @@ static void suspended_job_that_is_completing_holds_its_node(void **state)
     test_cluster_free(c);
 }
 
-static void parts_released(void **state)
+static void early_released_nodes_are_free(void **state)
 {
     struct cluster *c = cluster_up();
     struct job *j = test_run(c, 1, "n1:3 n2:4 n3:4 t:2", NOW + 100);
@@ -239,7 +239,7 @@ static void parts_released(void **state)
     test_cluster_free(c);
 }
 
-static void memory(void **state)
+static void memory_becomes_free_with_its_jobs(void **state)
 {
     struct cluster *c = cluster_up();
 
@@ -332,7 +332,7 @@ static void one_future(uint64_t seed)
     test_cluster_free(c);
 }
 
-static void comes_true(void **state)
+static void random_predictions_come_true(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= TEST_DRAWN(4000); seed++)
@@ -470,7 +470,7 @@ static void one_row_of_reservations(uint64_t seed)
     test_cluster_free(c);
 }
 
-static void reservations(void **state)
+static void reservations_in_a_row_agree_with_a_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= TEST_DRAWN(1500); seed++)
@@ -578,7 +578,7 @@ static void is_stale_after_a_change_until_it_is_filled(void **state)
 }
 
 /* A reserved core leaves the rest of its node available. */
-static void part_of_a_node(void **state)
+static void part_of_a_node_is_free_earlier(void **state)
 {
     struct cluster *c = cluster_up();
     struct timeline t;
@@ -603,7 +603,7 @@ static void part_of_a_node(void **state)
 }
 
 /* A shared unit is free when its last job ends; it may be shared before. */
-static void shared(void **state)
+static void shared_units_are_free_after_their_last_job(void **state)
 {
     struct cluster *c = test_cluster(CONS "NodeName=n[1-2] CPUs=4 RealMemory=1000\n"
                                           "PartitionName=f Nodes=ALL OverSubscribe=FORCE:2\n"
@@ -654,22 +654,22 @@ static void only_nodes_where_something_ends_are_laid_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared),
+        cmocka_unit_test(shared_units_are_free_after_their_last_job),
         cmocka_unit_test(only_nodes_where_something_ends_are_laid_out),
-        cmocka_unit_test(reservations),
+        cmocka_unit_test(reservations_in_a_row_agree_with_a_model),
         cmocka_unit_test(answers_do_not_depend_on_how_much_is_filled),
         cmocka_unit_test(is_stale_after_a_change_until_it_is_filled),
-        cmocka_unit_test(part_of_a_node),
-        cmocka_unit_test(in_steps),
-        cmocka_unit_test(never),
-        cmocka_unit_test(empty),
-        cmocka_unit_test(releases),
-        cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(infinite),
-        cmocka_unit_test(exclusive),
-        cmocka_unit_test(parts_released),
-        cmocka_unit_test(memory),
-        cmocka_unit_test(comes_true),
+        cmocka_unit_test(part_of_a_node_is_free_earlier),
+        cmocka_unit_test(nodes_are_found_step_by_step),
+        cmocka_unit_test(impossible_request_has_no_start),
+        cmocka_unit_test(empty_node_set_has_no_start),
+        cmocka_unit_test(each_start_waits_for_its_releases),
+        cmocka_unit_test(simultaneous_releases_are_combined),
+        cmocka_unit_test(job_without_a_limit_ends_in_a_year),
+        cmocka_unit_test(exclusive_node_is_free_after_its_last_job),
+        cmocka_unit_test(early_released_nodes_are_free),
+        cmocka_unit_test(memory_becomes_free_with_its_jobs),
+        cmocka_unit_test(random_predictions_come_true),
         cmocka_unit_test(suspended_job_that_is_completing_holds_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

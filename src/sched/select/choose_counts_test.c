@@ -14,7 +14,7 @@ static const char conf[] = CONS "NodeName=n1 CPUs=4 Feature=1200MHz,fs1\n"
                                 "NodeName=n5 CPUs=4 Feature=busy\n"
                                 "PartitionName=p Nodes=ALL\n";
 
-static void table(void **state)
+static void counts_of_features_choose_nodes(void **state)
 {
     static const struct {
         const char *words, *where;
@@ -69,7 +69,7 @@ static void table(void **state)
 }
 
 /* The error names the number of missing nodes. */
-static void says_how_many(void **state)
+static void error_names_the_number_of_missing_nodes(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct err err = {0};
@@ -325,7 +325,7 @@ static bool one_trial(uint64_t seed)
     return rc == 0;
 }
 
-static void oracle(void **state)
+static void choices_agree_with_the_oracle(void **state)
 {
     uint32_t found = 0;
     (void)state;
@@ -338,9 +338,9 @@ static void oracle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table),
-        cmocka_unit_test(says_how_many),
-        cmocka_unit_test(oracle),
+        cmocka_unit_test(counts_of_features_choose_nodes),
+        cmocka_unit_test(error_names_the_number_of_missing_nodes),
+        cmocka_unit_test(choices_agree_with_the_oracle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

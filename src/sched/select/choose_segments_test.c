@@ -39,7 +39,7 @@ static void segments_lie_within_blocks(void **state)
     test_check_choices(BLOCKS_OF_4 "BlockSizes=4,8\n", "n3:4 n4:4 n12:1", v, COUNT(v));
 }
 
-static void other_networks(void **state)
+static void segments_have_no_effect_in_other_networks(void **state)
 {
     static const struct test_choice v[] = {{"N=3 segment=2", "n[1-3]"}};
     (void)state;
@@ -47,7 +47,7 @@ static void other_networks(void **state)
                        COUNT(v));
 }
 
-static void refused(void **state)
+static void invalid_segments_are_refused(void **state)
 {
     static const struct {
         const char *words, *why; /* NULL: possible */
@@ -129,7 +129,7 @@ static void one_trial(uint64_t seed, uint32_t counts[2])
     test_cluster_free(c);
 }
 
-static void oracle(void **state)
+static void choices_agree_with_the_oracle(void **state)
 {
     uint32_t counts[2] = {0};
     (void)state;
@@ -142,9 +142,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_lie_within_blocks),
-        cmocka_unit_test(other_networks),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(oracle),
+        cmocka_unit_test(segments_have_no_effect_in_other_networks),
+        cmocka_unit_test(invalid_segments_are_refused),
+        cmocka_unit_test(choices_agree_with_the_oracle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void try_all(const char *conf, const struct row *v, size_t n)
     test_cluster_free(c);
 }
 
-static void tree(void **state)
+static void tree_chooses_few_leaves(void **state)
 {
     static const struct row v[] = {
         {"N=1", "n6:1/0"}, /* the leaf with the least left */
@@ -76,7 +76,7 @@ static void tree(void **state)
 }
 
 /* Without a switch above both halves no job spans both. */
-static void fabrics(void **state)
+static void no_job_spans_separate_fabrics(void **state)
 {
     static const struct row v[] = {
         {"N=6", "n1:1/0 n2:1/0 n3:1/0 n4:1/0 n5:1/0 n6:1/0"},
@@ -98,7 +98,7 @@ static void fabrics(void **state)
 }
 
 /* Only jobs that request switches are placed by them; other jobs may span everything. */
-static void optional(void **state)
+static void only_jobs_with_switches_are_placed_by_them(void **state)
 {
     static const struct row v[] = {
         {"N=2", "n1:1/0 n2:1/0"},
@@ -110,7 +110,7 @@ static void optional(void **state)
     try_all(TREE "TopologyParam=TopoOptional\n" HALVES WHOLE, v, COUNT(v));
 }
 
-static void blocks(void **state)
+static void blocks_choose_nodes(void **state)
 {
     static const char conf[] =
         CONS "TopologyPlugin=topology/block\nNodeName=n[1-12] CPUs=4\nPartitionName=p Nodes=ALL\n" T
@@ -130,7 +130,7 @@ static void blocks(void **state)
 }
 
 /* The least loaded nodes first, and single tasks at the end. */
-static void loads(void **state)
+static void least_loaded_nodes_are_chosen(void **state)
 {
     static const char nodes[] = "NodeName=n[1-4] CPUs=4 RealMemory=100\n"
                                 "NodeName=n5 CPUs=8 Weight=9\nPartitionName=p Nodes=ALL\n";
@@ -184,7 +184,7 @@ static bool starts(struct cluster *c, int64_t now_sec)
 
 /* A job waits for few switches from the first time at which more would have sufficed, for the given
  * time. */
-static void waiting(void **state)
+static void job_waits_for_fewer_switches(void **state)
 {
     static const struct {
         const char *words;
@@ -247,7 +247,7 @@ static int64_t foreseen(struct cluster *c, struct job *j, int64_t now_sec, size_
 
 /* The end of the waiting time is foreseen; nothing is foreseen if no number of switches
  * suffices. */
-static void waiting_is_foreseen(void **state)
+static void planned_start_includes_the_wait_for_switches(void **state)
 {
     static const struct {
         const char *words;
@@ -280,7 +280,7 @@ static void waiting_is_foreseen(void **state)
 
 /* --- addresses and shapes --- */
 
-static void addresses(void **state)
+static void addresses_name_switches_and_node(void **state)
 {
     static const struct {
         const char *node, *address, *pattern;
@@ -432,7 +432,7 @@ static bool one_trial(uint64_t seed)
     return rc == 0;
 }
 
-static void oracle(void **state)
+static void choices_agree_with_the_oracle(void **state)
 {
     uint32_t found = 0;
     (void)state;
@@ -444,15 +444,15 @@ static void oracle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree),
-        cmocka_unit_test(fabrics),
-        cmocka_unit_test(optional),
-        cmocka_unit_test(blocks),
-        cmocka_unit_test(loads),
-        cmocka_unit_test(waiting),
-        cmocka_unit_test(waiting_is_foreseen),
-        cmocka_unit_test(addresses),
-        cmocka_unit_test(oracle),
+        cmocka_unit_test(tree_chooses_few_leaves),
+        cmocka_unit_test(no_job_spans_separate_fabrics),
+        cmocka_unit_test(only_jobs_with_switches_are_placed_by_them),
+        cmocka_unit_test(blocks_choose_nodes),
+        cmocka_unit_test(least_loaded_nodes_are_chosen),
+        cmocka_unit_test(job_waits_for_fewer_switches),
+        cmocka_unit_test(planned_start_includes_the_wait_for_switches),
+        cmocka_unit_test(addresses_name_switches_and_node),
+        cmocka_unit_test(choices_agree_with_the_oracle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void expect(const char *conf, const char *busy, const char *words, const 
     test_cluster_free(c);
 }
 
-static void by_core(void **state)
+static void cores_are_allocated_whole(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_Core");
@@ -74,7 +74,7 @@ static void by_core(void **state)
     expect(block, "a1:3", "n=2 tasks-per-socket=1 w=a1 N=1", "a1:2/0");
 }
 
-static void by_cpu(void **state)
+static void cpus_are_allocated_singly(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_CPU");
@@ -141,7 +141,7 @@ static void beyond_tasks(void **state)
     expect(core, "b1:5", "n=3 tasks-per-socket=2 tasks-per-core=1 w=b1", "b1:3/0");
 }
 
-static void by_socket(void **state)
+static void sockets_are_allocated_whole(void **state)
 {
     (void)state;
     static const char *const conf = CONF("CR_Socket_Memory");
@@ -233,7 +233,7 @@ static void a_core_is_planned_for_when_it_is_free(void **state)
     test_cluster_free(c);
 }
 
-static void one_user(void **state)
+static void exclusive_user_shares_with_own_jobs_only(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF("CR_Core"));
@@ -259,15 +259,15 @@ static void one_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_core),
-        cmocka_unit_test(by_cpu),
+        cmocka_unit_test(cores_are_allocated_whole),
+        cmocka_unit_test(cpus_are_allocated_singly),
         cmocka_unit_test(jobs_that_leave_threads_unused_get_whole_cores),
         cmocka_unit_test(whole_cores_of_a_share_of_sockets),
         cmocka_unit_test(beyond_tasks),
-        cmocka_unit_test(by_socket),
+        cmocka_unit_test(sockets_are_allocated_whole),
         cmocka_unit_test(jobs_of_a_partition_have_whole_sockets),
         cmocka_unit_test(a_socket_is_planned_for_when_it_is_surely_free),
         cmocka_unit_test(a_core_is_planned_for_when_it_is_free),
-        cmocka_unit_test(one_user)};
+        cmocka_unit_test(exclusive_user_shares_with_own_jobs_only)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

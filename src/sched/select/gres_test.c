@@ -64,7 +64,7 @@ static void binding_is_the_default(void **state)
 }
 
 /* The error names the option that prevents the job, as users write it. */
-static void explained(void **state)
+static void missing_gres_are_explained(void **state)
 {
     static const char fits[] = "it would fit with ";
     static const struct {
@@ -134,7 +134,7 @@ static void held(const struct cluster *c, const struct job *j, const char *expec
     str_done(&out);
 }
 
-static void choices(void **state)
+static void devices_are_chosen_near_cpus(void **state)
 {
     (void)state;
     static const struct {
@@ -248,7 +248,7 @@ static void explicit_ones_are_no_part_of_a_whole_node(void **state)
     test_cluster_free(c);
 }
 
-static void devices(void **state)
+static void devices_are_chosen_by_type(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(CONF);
@@ -277,7 +277,7 @@ static void devices(void **state)
 }
 
 /* A record restores what the job held, at most what the node has. */
-static void records(void **state)
+static void device_records_are_restored(void **state)
 {
     (void)state;
     _cleanup_arena_ struct arena arena;
@@ -315,7 +315,7 @@ static void records(void **state)
     test_cluster_free(c);
 }
 
-static void ahead(void **state)
+static void planned_start_reserves_devices(void **state)
 {
     (void)state;
     struct selection s = {0};
@@ -392,7 +392,7 @@ static void beside_a_suspended_job(void **state)
 
 /* Random jobs: a selection is free and sufficient, and the ledger agrees; a rejected request does
  * not fit. */
-static void never_twice(void **state)
+static void no_device_is_given_twice(void **state)
 {
     (void)state;
     static const char *const words[] = {"gres=gpu:1",
@@ -544,7 +544,7 @@ static void parts_by_parameters(void **state)
 }
 
 /* The calendar knows which GPU is free, and from which time on. */
-static void parts_ahead(void **state)
+static void planned_start_reserves_gpu_shares(void **state)
 {
     (void)state;
     struct selection s = {0};
@@ -584,7 +584,7 @@ static void parts_ahead(void **state)
     test_cluster_free(c);
 }
 
-static void parts_in_records(void **state)
+static void gpu_shares_are_restored_from_records(void **state)
 {
     (void)state;
     _cleanup_arena_ struct arena arena;
@@ -778,17 +778,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(binding_is_the_default),
-        cmocka_unit_test(explained),
-        cmocka_unit_test(choices),
+        cmocka_unit_test(missing_gres_are_explained),
+        cmocka_unit_test(devices_are_chosen_near_cpus),
         cmocka_unit_test(explicit_ones_are_no_part_of_a_whole_node),
-        cmocka_unit_test(devices),
-        cmocka_unit_test(records),
-        cmocka_unit_test(ahead),
-        cmocka_unit_test(never_twice),
+        cmocka_unit_test(devices_are_chosen_by_type),
+        cmocka_unit_test(device_records_are_restored),
+        cmocka_unit_test(planned_start_reserves_devices),
+        cmocka_unit_test(no_device_is_given_twice),
         cmocka_unit_test(parts_are_of_one_gpu),
         cmocka_unit_test(parts_by_parameters),
-        cmocka_unit_test(parts_ahead),
-        cmocka_unit_test(parts_in_records),
+        cmocka_unit_test(planned_start_reserves_gpu_shares),
+        cmocka_unit_test(gpu_shares_are_restored_from_records),
         cmocka_unit_test(no_gpu_is_given_whole_and_in_parts),
         cmocka_unit_test(beside_a_suspended_job),
         cmocka_unit_test(restricted_cores_are_for_jobs_with_gpus),

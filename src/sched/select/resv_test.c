@@ -104,7 +104,7 @@ static struct cluster *with(const struct given *g)
 
 /* --- outside --- */
 
-static void not_into_its_time(void **state)
+static void job_must_end_before_a_reservation(void **state)
 {
     struct cluster *c = with((struct given[]){{"r", 600, 1200, 0, "n[1-2]", NULL}, {0}});
     queue(c, 1, 600, "w=n1 n=4", NULL, false); /* ends when the reservation begins */
@@ -144,7 +144,7 @@ static void unlimited_jobs_meet_every_one(void **state)
     test_cluster_free(c);
 }
 
-static void it_comes_again(void **state)
+static void repeated_reservation_is_respected(void **state)
 {
     struct cluster *c =
         with((struct given[]){{"r", -3600, -1800, RESV_HOURLY, "n[1-4]", NULL}, {0}});
@@ -163,7 +163,7 @@ static void it_comes_again(void **state)
     test_cluster_free(c);
 }
 
-static void it_floats(void **state)
+static void floating_reservation_is_respected(void **state)
 {
     struct cluster *c =
         with((struct given[]){{"f", 3600, 7200, RESV_TIME_FLOAT, "n[1-4]", NULL}, {0}});
@@ -232,7 +232,7 @@ static void flex_reaches_out(void **state)
     test_cluster_free(c);
 }
 
-static void magnets_draw(void **state)
+static void magnetic_reservation_attracts_jobs(void **state)
 {
     struct cluster *c = with((struct given[]){{"m", -60, 6000, RESV_MAGNETIC, "n3", NULL}, {0}});
     queue(c, 1, 60, "n=3", "m", false);
@@ -243,7 +243,7 @@ static void magnets_draw(void **state)
     test_cluster_free(c);
 }
 
-static void several_are_tried_in_order(void **state)
+static void several_reservations_are_tried_in_order(void **state)
 {
     struct cluster *c = with(
         (struct given[]){{"a", -60, 6000, 0, "n1", NULL}, {"b", -60, 6000, 0, "n2", NULL}, {0}});
@@ -256,7 +256,7 @@ static void several_are_tried_in_order(void **state)
 }
 
 /* Maintenance overrides other reservations, unless these overlap too. */
-static void one_over_another(void **state)
+static void maintenance_overrides_other_reservations(void **state)
 {
     struct cluster *c = with((struct given[]){
         {"r", -60, 6000, 0, "n[1-2]", NULL}, {"m", 600, 1200, RESV_MAINT, "n1", NULL}, {0}});
@@ -303,7 +303,7 @@ static void no_more_than_its_cores_later(void **state)
 }
 
 /* Jobs outside leave all simultaneous reservations their amounts, and no more. */
-static void cores_of_several(void **state)
+static void cores_of_several_reservations_are_kept(void **state)
 {
     struct cluster *c =
         with((struct given[]){{"a", 0, 600, 0, "n1", "1"}, {"b", 300, 900, 0, "n1", "1"}, {0}});
@@ -462,7 +462,7 @@ static struct resv *draft(struct cluster *c, uint32_t count, const char *cores, 
     return r;
 }
 
-static void nodes_for_one(void **state)
+static void reservation_chooses_free_nodes(void **state)
 {
     struct cluster *c =
         with((struct given[]){{"r", 0, 101, 0, "n1", NULL}, {"s", 200, 300, 0, "n2", NULL}, {0}});
@@ -531,25 +531,25 @@ static void nodes_for_one_that_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_into_its_time),
+        cmocka_unit_test(job_must_end_before_a_reservation),
         cmocka_unit_test(maintenance_is_named),
         cmocka_unit_test(unlimited_jobs_meet_every_one),
-        cmocka_unit_test(it_comes_again),
-        cmocka_unit_test(it_floats),
+        cmocka_unit_test(repeated_reservation_is_respected),
+        cmocka_unit_test(floating_reservation_is_respected),
         cmocka_unit_test(inside_its_nodes_and_time),
         cmocka_unit_test(the_queue_of_a_reservation),
         cmocka_unit_test(flex_reaches_out),
-        cmocka_unit_test(magnets_draw),
-        cmocka_unit_test(several_are_tried_in_order),
-        cmocka_unit_test(one_over_another),
+        cmocka_unit_test(magnetic_reservation_attracts_jobs),
+        cmocka_unit_test(several_reservations_are_tried_in_order),
+        cmocka_unit_test(maintenance_overrides_other_reservations),
         cmocka_unit_test(some_cores_of_a_node),
         cmocka_unit_test(no_more_than_its_cores_later),
-        cmocka_unit_test(cores_of_several),
+        cmocka_unit_test(cores_of_several_reservations_are_kept),
         cmocka_unit_test(cores_of_several_that_repeat),
         cmocka_unit_test(cores_at_any_moment),
         cmocka_unit_test(licences_between),
         cmocka_unit_test(licences_that_are_never_free),
-        cmocka_unit_test(nodes_for_one),
+        cmocka_unit_test(reservation_chooses_free_nodes),
         cmocka_unit_test(cores_for_one_beside_others),
         cmocka_unit_test(nodes_for_one_that_repeats),
     };

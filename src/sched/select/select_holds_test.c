@@ -151,7 +151,7 @@ static void one_trial(uint64_t seed, uint32_t *found)
     test_cluster_free(c);
 }
 
-static void what_is_chosen_holds(void **state)
+static void chosen_nodes_can_be_allocated(void **state)
 {
     uint32_t found = 0;
 
@@ -216,7 +216,7 @@ static void one_planned_start(uint64_t seed, uint32_t *found)
     test_cluster_free(c);
 }
 
-static void planned_starts_hold(void **state)
+static void planned_starts_can_be_allocated(void **state)
 {
     uint32_t found = 0;
 
@@ -229,8 +229,8 @@ static void planned_starts_hold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_chosen_holds),
-        cmocka_unit_test(planned_starts_hold),
+        cmocka_unit_test(chosen_nodes_can_be_allocated),
+        cmocka_unit_test(planned_starts_can_be_allocated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,7 +343,7 @@ static void one_trial(uint64_t seed, uint32_t *found)
     test_cluster_free(t.c);
 }
 
-static void choices(void **state)
+static void choices_agree_with_exhaustive_search(void **state)
 {
     uint32_t found = 0;
 
@@ -357,7 +357,7 @@ static void choices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices),
+        cmocka_unit_test(choices_agree_with_exhaustive_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

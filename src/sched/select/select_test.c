@@ -60,7 +60,7 @@ static void check_choices(const char *conf, const struct choice_case *cases, siz
         check_choice(conf, &cases[i]);
 }
 
-static void never_runs(void **state)
+static void impossible_requests_are_refused(void **state)
 {
     static const struct {
         const char *spec;
@@ -143,7 +143,7 @@ static void never_runs(void **state)
 }
 
 /* A request that could run later is not rejected because it cannot run now. */
-static void possible(void **state)
+static void possible_requests_are_accepted(void **state)
 {
     static const char *const specs[] = {
         "",
@@ -180,7 +180,7 @@ static void possible(void **state)
     test_cluster_free(c);
 }
 
-static void counts(void **state)
+static void tasks_and_nodes_are_chosen_by_count(void **state)
 {
     static const struct choice_case cases[] = {
         {NULL, "", "n1:1/0"},
@@ -341,7 +341,7 @@ static void names_and_features(void **state)
 }
 
 /* The lightest nodes first, wherever they are. */
-static void weights(void **state)
+static void nodes_of_low_weight_come_first(void **state)
 {
     static const char conf[] = CONS "NodeName=a[1-2] CPUs=2 Weight=30\nNodeName=b[1-2] CPUs=2\n"
                                     "NodeName=c[1-2] CPUs=2 Weight=4294967280\n"
@@ -361,7 +361,7 @@ static void weights(void **state)
 }
 
 /* Runs of neighbouring nodes: few, and as small as possible. */
-static void runs(void **state)
+static void contiguous_runs_are_chosen(void **state)
 {
     static const char conf[] = CONS "NodeName=l[01-12] CPUs=1\nPartitionName=p Nodes=ALL\n";
     static const char *const scattered = "l02:1 l04:1 l06:1 l08:1 l10:1 l12:1";
@@ -404,7 +404,7 @@ static void runs(void **state)
     check_choices(conf, cases, COUNT(cases));
 }
 
-static void exclusive(void **state)
+static void exclusive_job_needs_idle_nodes(void **state)
 {
     static const struct choice_case cases[] = {
         {NULL, "exclusive", "n1:4/0"},
@@ -490,7 +490,7 @@ static void of_the_partition(void **state)
 }
 
 /* A node configured smaller than its running jobs has nothing left, and no negative amounts. */
-static void shrunk(void **state)
+static void shrunk_nodes_offer_fewer_cpus(void **state)
 {
     struct cluster *c = test_cluster(mixed);
     struct job *j = test_job(c, 2, "mem=1"), *k = test_job(c, 3, "");
@@ -507,7 +507,7 @@ static void shrunk(void **state)
 }
 
 /* Only usable nodes, for each reason that makes a node unusable. */
-static void in_service(void **state)
+static void only_nodes_in_service_are_chosen(void **state)
 {
     struct cluster *c = test_cluster(mixed);
     struct job *j = test_job(c, 1, "");
@@ -539,19 +539,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listed_node_counts),
-        cmocka_unit_test(never_runs),
-        cmocka_unit_test(possible),
-        cmocka_unit_test(counts),
+        cmocka_unit_test(impossible_requests_are_refused),
+        cmocka_unit_test(possible_requests_are_accepted),
+        cmocka_unit_test(tasks_and_nodes_are_chosen_by_count),
         cmocka_unit_test(shared_cpus),
         cmocka_unit_test(threads),
         cmocka_unit_test(memory),
         cmocka_unit_test(names_and_features),
-        cmocka_unit_test(weights),
-        cmocka_unit_test(runs),
-        cmocka_unit_test(exclusive),
-        cmocka_unit_test(in_service),
+        cmocka_unit_test(nodes_of_low_weight_come_first),
+        cmocka_unit_test(contiguous_runs_are_chosen),
+        cmocka_unit_test(exclusive_job_needs_idle_nodes),
+        cmocka_unit_test(only_nodes_in_service_are_chosen),
         cmocka_unit_test(of_the_partition),
-        cmocka_unit_test(shrunk),
+        cmocka_unit_test(shrunk_nodes_offer_fewer_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

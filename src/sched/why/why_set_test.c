@@ -80,7 +80,7 @@ static void expect(struct cluster *c, uint32_t id, const char *expected)
 
 /* A node that is drained keeps the components, whenever the job on n1 ends: it is named, and no job
  * without a time limit is blamed that runs elsewhere. */
-static void no_start_is_foreseen_without_nodes(void **state)
+static void no_start_is_predicted_without_nodes(void **state)
 {
     static const char two[] = CONS "NodeName=n[1-3],z CPUs=4 RealMemory=400\n"
                                    "PartitionName=p Nodes=n[1-3]\nPartitionName=r Nodes=z\n";
@@ -215,7 +215,7 @@ static void depth_is_that_of_the_last_partition_of_the_set(void **state)
 }
 
 /* It could not start alone either, and the others could. */
-static void one_without_room_is_named(void **state)
+static void component_without_free_nodes_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
@@ -235,7 +235,7 @@ static void one_without_room_is_named(void **state)
 }
 
 /* Each by itself would start, and the second one has no room beside the first. */
-static void those_without_room_together(void **state)
+static void components_that_do_not_fit_together_are_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
@@ -253,7 +253,7 @@ static void those_without_room_together(void **state)
 }
 
 /* On a cluster where nothing runs the third one would have no room beside the others either. */
-static void one_that_never_has_room_is_named(void **state)
+static void impossible_component_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
@@ -312,7 +312,7 @@ static void hold(struct job *j)
 }
 
 /* What is not in the queue comes before what has no room. */
-static void one_that_is_held_is_named(void **state)
+static void held_component_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
@@ -358,7 +358,7 @@ static void component_without_partition_is_survived_and_named(void **state)
 }
 
 /* It has room now, which others wait for. */
-static void one_that_would_delay_others_is_named(void **state)
+static void delaying_component_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
@@ -383,7 +383,7 @@ static void one_that_would_delay_others_is_named(void **state)
     test_cluster_free(c);
 }
 
-static void what_starts_and_what_returns(void **state)
+static void starting_and_returning_sets_are_explained(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
@@ -454,16 +454,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_of_each_partition_are_before_the_set),
         cmocka_unit_test(depth_is_that_of_the_last_partition_of_the_set),
-        cmocka_unit_test(one_without_room_is_named),
-        cmocka_unit_test(no_start_is_foreseen_without_nodes),
+        cmocka_unit_test(component_without_free_nodes_is_named),
+        cmocka_unit_test(no_start_is_predicted_without_nodes),
         cmocka_unit_test(component_is_explained_by_the_alternative_that_it_waits_for),
-        cmocka_unit_test(those_without_room_together),
-        cmocka_unit_test(one_that_never_has_room_is_named),
+        cmocka_unit_test(components_that_do_not_fit_together_are_named),
+        cmocka_unit_test(impossible_component_is_named),
         cmocka_unit_test(each_component_has_its_planned_nodes),
-        cmocka_unit_test(one_that_is_held_is_named),
+        cmocka_unit_test(held_component_is_named),
         cmocka_unit_test(component_without_partition_is_survived_and_named),
-        cmocka_unit_test(one_that_would_delay_others_is_named),
-        cmocka_unit_test(what_starts_and_what_returns),
+        cmocka_unit_test(delaying_component_is_named),
+        cmocka_unit_test(starting_and_returning_sets_are_explained),
         cmocka_unit_test(set_with_common_place_is_behind_jobs_of_all_its_partitions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

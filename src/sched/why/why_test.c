@@ -331,24 +331,24 @@ static void promises(void **state, bool backfill, bool ranked)
     assert_true(moved > TEST_DRAWN(100));
 }
 
-static void with_backfill(void **state)
+static void promised_changes_hold_with_backfill(void **state)
 {
     promises(state, true, false);
 }
 
-static void in_order(void **state)
+static void promised_changes_hold_without_backfill(void **state)
 {
     promises(state, false, false);
 }
 
 /* A reduced request may put the job behind others, and in another partition before them. */
-static void with_priorities(void **state)
+static void promised_changes_hold_with_priorities(void **state)
 {
     promises(state, true, true);
 }
 
 /* A job that has ended or been purged, or that starts. */
-static void ended(void **state)
+static void ended_or_purged_job_is_not_explained(void **state)
 {
     struct cluster *c = test_cluster(conf);
     (void)state;
@@ -377,7 +377,7 @@ static void ended(void **state)
 }
 
 /* The job is removed from its queues during the walk, and is back in its place afterwards. */
-static void in_several_partitions(void **state)
+static void explaining_keeps_the_queues_of_each_partition(void **state)
 {
     struct cluster *c = test_cluster(conf);
     (void)state;
@@ -404,9 +404,11 @@ static void in_several_partitions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ended),           cmocka_unit_test(in_several_partitions),
-        cmocka_unit_test(with_backfill),   cmocka_unit_test(in_order),
-        cmocka_unit_test(with_priorities),
+        cmocka_unit_test(ended_or_purged_job_is_not_explained),
+        cmocka_unit_test(explaining_keeps_the_queues_of_each_partition),
+        cmocka_unit_test(promised_changes_hold_with_backfill),
+        cmocka_unit_test(promised_changes_hold_without_backfill),
+        cmocka_unit_test(promised_changes_hold_with_priorities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
