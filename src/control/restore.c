@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The start from stored records: what was, is again, and goes on. */
+/* The start from stored records: the state is restored, and jobs continue. */
 #include "base/pb.h"
 #include "control/admin/license_update.h"
 #include "control/admin/node_dynamic.h"
@@ -208,7 +208,7 @@ static void resume_clock(struct control *c, struct job *j)
     control_start_clock(c, j, since_ms(c, j, attempt->start_mono_ms, wall_ms));
 }
 
-/* The clocks of a job go on where they were. */
+/* The clocks of a job continue where they were. */
 static void resume_job(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c), wall = control_wall(c);
@@ -249,7 +249,7 @@ static void resume_job(struct control *c, struct job *j)
         order_move(&c->cluster->ends, &attempt_make(j)->ends, wall, j->id);
         attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
         hook_resume(c, j);
-        finish_clean(c, j); /* its last node may not be in the configuration any more */
+        finish_clean(c, j); /* its last node may have left the configuration */
     } else {
         attempt_make(j)->purge_mono_ms = finish_purge_ms(
             c, since_ms(c, j, attempt_of(j)->end_mono_ms, attempt_of(j)->end_at * 1000));

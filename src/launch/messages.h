@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Messages of a command on its standard error. While a loop runs, lines that stderr does not take
- * wait in memory, and the command goes on. One queue per process, in the thread of the loop.
+ * wait in memory, and the command continues. One queue per process, in the thread of the loop.
  */
 #pragma once
 

@@ -71,7 +71,7 @@ bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, i
     if (code == -ERR_STANDBY)
         return *again = true;
     if (code == -ERR_CLOSED && rpc->lane != RPC_LANE_WRITE && rpc->lane != RPC_LANE_FOLLOW) {
-        *again = !alone; /* a single controller that has died does not come back at once */
+        *again = !alone; /* a single controller that has died does not return at once */
         return true;
     }
     if (code == -ECONNRESET) { /* the request was not received */

@@ -26,7 +26,7 @@ struct alloc_node {
     struct amounts amounts;
     uint64_t step_mem_mib;  /* of the memory, what steps have asked for */
     bool released, touched; /* touched: something may have been launched there */
-    bool ready;             /* it said so, see control/life/ready.c */
+    bool ready;             /* it reported so, see control/life/ready.c */
     bool parked;            /* suspended: its units are for others */
     bool halt_told;         /* the last suspend or resume order was confirmed */
     bool held;              /* the resume order waits for others: suspend_hooks.holds_back */

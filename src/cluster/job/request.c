@@ -403,7 +403,7 @@ static int parse_gres_flags(struct request *r, const char *flags, bool *tasks_ar
     return 0;
 }
 
-/* Those of each socket are those of each node when it is said how many sockets. */
+/* With a number of sockets, tasks per socket give tasks per node. */
 static int parse_per_socket(const struct cluster *c, struct request *r, const Pb__JobSpec *s,
                             struct err *err)
 {

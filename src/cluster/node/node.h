@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A node: what it has by its configuration and as it said itself, who uses it, and what
+ * A node: what it has by its configuration and as it has reported, who uses it, and what
  * administrators want of it. Part of the cluster; other rooms read it.
  */
 #pragma once
@@ -22,7 +22,7 @@ struct node_orphan { /* an attempt that is over and that the node may still have
     uint32_t job_id, restarts;
 };
 
-struct node_actual {                        /* what a node has said that it has; cpus 0: nothing */
+struct node_actual {                        /* what a node has reported; cpus 0: nothing */
     uint32_t cpus, sockets, cores, threads; /* by socket, by core */
     uint64_t mem_mib, tmp_mib;
 };

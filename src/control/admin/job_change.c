@@ -409,7 +409,7 @@ static void apply_hold(struct control *c, const struct caller *who, struct job *
         j->admin_hold = true; /* the owner's own hold does not replace it */
     else if (wanted)
         j->held = true;
-    if (j->state != PB__JOB_STATE__PENDING && !job_is_final(j)) /* it is when it comes back */
+    if (j->state != PB__JOB_STATE__PENDING && !job_is_final(j)) /* a requeue applies it */
         j->reason = j->admin_hold ? REASON_JOB_HELD_ADMIN
                     : j->held     ? REASON_JOB_HELD_USER
                                   : REASON_NONE;

@@ -14,5 +14,5 @@ struct cluster;
 struct control;
 
 int license_update_restore(struct control *c, const void *data, size_t len, struct err *err);
-/* To the cluster that a new configuration has made; 'report' gets what does not hold any more. */
+/* To the cluster that a new configuration has made; 'report' gets what is no longer valid. */
 void license_update_carry(struct control *c, const struct cluster *from, struct str *report);

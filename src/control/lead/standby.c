@@ -237,7 +237,7 @@ static enum standby_will decide_takeover(struct standby *s, int64_t now_ms, int6
     return STANDBY_TAKE;
 }
 
-/* Whether a controller that said it leads is given up. */
+/* Whether a controller that reported its lead is given up. */
 static bool is_given_up(const struct standby *s, const struct peer *p, int64_t now_ms)
 {
     bool yields = p->accepted_ms != INT64_MIN && now_ms - p->accepted_ms < YIELD_GRACE_MS;

@@ -67,6 +67,6 @@ bool standby_wants_signs(const struct standby *s);
 void standby_looked(struct standby *s, bool changed, int64_t now_ms);
 
 long standby_leader(const struct standby *s); /* the controller that says that it leads; -1: none */
-/* Like standby_leader(), if it has said so within the timeout. */
+/* Like standby_leader(), if the leader has reported within the timeout. */
 long standby_heard_leader(const struct standby *s, int64_t now_ms);
 int64_t standby_silence(const struct standby *s, int64_t now_ms); /* duration in ms */

@@ -243,7 +243,7 @@ static void store_places(struct control *c, const struct rotation *r)
     }
 }
 
-/* Orders to go on that were held back are given where the others have stopped. A job may end when
+/* Orders to resume that were held back are given where the others have stopped. A job may end when
  * its steps begin. */
 static void give_held_orders(struct control *c)
 {
@@ -263,7 +263,7 @@ static void format_members(const struct rotation *r, bool runs, struct str *out)
             str_printf(out, " %u", m->id);
 }
 
-/* DebugFlags=Gang: each active set, and who waits for it. */
+/* DebugFlags=Gang: each active set, and the jobs that wait for it. */
 static void log_slot(struct control *c, const struct rotation *r)
 {
     _cleanup_str_ struct str runs = STR_INIT, waits = STR_INIT;
@@ -275,7 +275,7 @@ static void log_slot(struct control *c, const struct rotation *r)
                   waits.len ? str_cstr(&waits) : " none");
 }
 
-/* Jobs are suspended before others go on. */
+/* Jobs are suspended before other jobs are resumed. */
 static bool decide_turns(struct control *c, struct rotation *r, bool turns)
 {
     if (turns)

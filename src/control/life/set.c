@@ -104,7 +104,7 @@ bool set_needs(const struct job *j)
     return false;
 }
 
-/* Whether the others cannot go on without it. All wait, or none does. */
+/* Whether the others cannot continue without it. All wait, or none does. */
 static bool ends_the_others(const struct transition *t)
 {
     const struct job *j = t->job;

@@ -88,7 +88,7 @@ static void end_steps_on(struct control *c, struct job *j, uint32_t node)
             step_ended_on(c, j, attempt_of(j)->steps.data[i].id, node, SIGKILL);
 }
 
-/* The job goes on without the node: it ends what it has of the job, and until it has it takes no
+/* The job continues without the node: it ends what it has of the job, and until it has it takes no
  * work. */
 static void give_node_back(struct control *c, struct node *n, struct job *j, const char *why)
 {

@@ -19,8 +19,8 @@ struct suspend_hooks {
     /* 0, or why an operator may not resume the suspended job. */
     int (*check_resume)(const struct job *j, struct err *err);
     void (*note_preemptor)(struct control *c, const struct job *j); /* it is suspended for one */
-    void (*note_stop)(struct control *c); /* a node has said that a suspended job has stopped */
-    /* Whether the order to go on has to wait on this node, or on any, for another job to stop. */
+    void (*note_stop)(struct control *c); /* a node reports that a suspended job has stopped */
+    /* Whether the order to resume has to wait on this node, or on any, for another job to stop. */
     bool (*holds_back)(const struct control *c, const struct job *j, const struct alloc_node *a);
     bool (*may_hold_back)(const struct control *c, const struct job *j);
     /* The job is expected to end at another time than before, if it runs alone. */

@@ -467,7 +467,7 @@ static void on_cancelled(struct sim *s, const struct sim_item *a, unsigned act,
             cancelled_one(s, r->results[i], act);
 }
 
-/* No element may go on, unless a requeue was requested. */
+/* No element may continue, unless a requeue was requested. */
 static void on_array_cancelled(struct sim *s, const struct sim_client *c)
 {
     for (const struct sim_watch *w = s->watches; w && !c->requeues_asked; w = w->hh.next) {

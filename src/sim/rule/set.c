@@ -254,7 +254,7 @@ void sim_set_promised(struct sim *s, const struct sim_client *leader)
     }
 }
 
-/* The whole set is cancelled, and no component may go on. The ids of a set are unknown until its
+/* The whole set is cancelled, and no component may continue. The ids of a set are unknown until its
  * submission is acknowledged. */
 void sim_set_cancelled(struct sim *s, const struct sim_client *leader)
 {

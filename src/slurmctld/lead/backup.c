@@ -34,7 +34,7 @@ struct other {
     struct backup *b;
     size_t rank;
     struct rpc_keyed *ping, *yield, *beat;
-    bool waits;      /* its last answer said that it does not lead */
+    bool waits;      /* its last reply: it does not lead */
     int64_t beat_ms; /* time of our last heartbeat to it */
 };
 

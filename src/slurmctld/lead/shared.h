@@ -8,7 +8,7 @@
 struct shared;
 struct shared *shared_open(struct ctld *c);
 void shared_close(struct shared *s);
-/* Leader: the controller that has just said that it leads. */
+/* Leader: the controller that has just reported that it leads. */
 void shared_look(struct shared *s, const char *leader);
 /* Checks for signs of the leader's work at that interval; returns the result since the last
    call. */

@@ -15,7 +15,7 @@
 #include "proto/cast.pb-c.h"
 #include "rpc/session.h"
 
-#define RECEIVER_GUESTS_MAX 8 /* sessions that have not said yet what they want */
+#define RECEIVER_GUESTS_MAX 8 /* sessions without a request yet */
 
 struct receiver;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What srun says about itself, on stderr: "srun: ..." and "srun: error: ...". One write a line.
- * They go through launch/messages.h, so srun goes on while stderr does not take them.
+ * They go through launch/messages.h, so srun continues while stderr does not take them.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 void say_level(int verbose); /* -1 quiet, 0, 1 -v, 2 -vv... */
 void say_raw(bool raw);      /* the terminal is raw: lines end with a carriage return too */
 
-const char *say_last_error(void); /* as it was said, without "srun: error: "; static */
+const char *say_last_error(void); /* the printed text, without "srun: error: "; static */
 
 void say_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void say_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));    /* not with --quiet */

@@ -104,7 +104,7 @@ static int files_open(const struct run *run, struct files *f, struct err *err)
     return 0;
 }
 
-/* In the srun that goes on: nothing of it holds the terminal. */
+/* In the srun that continues: none of its descriptors refers to the terminal. */
 static void let_go(struct run *run, struct files *f)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -125,7 +125,7 @@ static void let_go(struct run *run, struct files *f)
     }
 }
 
-/* The other one has the step, and nothing of the terminal any more. */
+/* The other process has the step, and has released the terminal. */
 static bool has_taken_over(int word_fd)
 {
     char word;

@@ -78,14 +78,14 @@ static int wait_status_of(const struct run *run)
     return status != 0 ? status : (run->exit_code & 0xff) << 8;
 }
 
-/* A job of our own ends with the report, and what was spawned goes on in it. */
+/* A job of our own ends with the report; spawned steps continue in it. */
 static void report_run_end(struct run *run)
 {
     if (!run->own_job || !spawns_left(run->spawns))
         finish_report(run->finish, wait_status_of(run));
 }
 
-/* Nothing is left on the nodes. The report and the last output go on side by side. */
+/* The nodes are clean. The report and the last output are sent at the same time. */
 static void begin_end(struct run *run)
 {
     run->phase = RUN_ENDING;
@@ -144,7 +144,7 @@ static void on_output_broken(struct run *run)
         peers_signal(run->peers, SIGPIPE);
 }
 
-/* The tasks run on, but that all went well must not be said. */
+/* The tasks continue, but the step must not be reported as successful. */
 static void on_output_lost(struct run *run, const struct err *why)
 {
     say_error("%s; what the tasks write there from now on is lost", why->text);
