@@ -408,14 +408,14 @@ static void excessive_files_are_refused(void **state)
     str_puts(&names, RM "  layers:\n");
     for (int i = 1; i <= 21; i++)
         str_printf(&names, "  - nodes: m[%d-%d]\n    count: 1\n", i, 99999 + i);
-    assert_int_not_equal(load(&p, "n[1-8]", str_cstr(&names)), 0);
+    assert_int_not_equal(load_hres(&p, "n[1-8]", str_cstr(&names)), 0);
     assert_non_null(strstr(p.err.text, "resources.yaml:44:5: resource r: the layers up to this one "
                                        "name nodes more than 2000000 times"));
     str_done(&p.warnings);
     for (int i = 1; i <= 1001; i++)
         str_printf(&resources,
                    "- resource: r%d\n  mode: MODE_1\n  layers:\n  - nodes: n1\n    count: 1\n", i);
-    assert_int_not_equal(load(&p, "n[1-8]", str_cstr(&resources)), 0);
+    assert_int_not_equal(load_hres(&p, "n[1-8]", str_cstr(&resources)), 0);
     assert_non_null(
         strstr(p.err.text, "resources.yaml:5001:3: resource r1001: more than 1000 resources"));
     str_done(&p.warnings);
