@@ -304,9 +304,11 @@ static void invalid_component_refuses_the_set(void **state)
     for (size_t i = 0; i <= JOB_SET_MAX; i++)
         many[i] = fixture_spec(1, 1);
     assert_int_equal(fixture_submit_set(f, &user, many, JOB_SET_MAX + 1), -ERR_LIMIT);
+    assert_int_equal(fixture_submit_set(f, &user, many, JOB_SET_MAX), -ERR_NODE_CONFIG);
     assert_int_equal(fixture_count_jobs(f), 0);
-    int64_t id = fixture_submit_set(f, &user, many, JOB_SET_MAX);
-    assert_true(id > 0);
+    fixture_free(f);
+    f = make_fixture(FIXTURE_SET_CONF); /* EnforcePartLimits=NO */
+    assert_true(fixture_submit_set(f, &user, many, JOB_SET_MAX) > 0);
     assert_int_equal(fixture_count_jobs(f), JOB_SET_MAX);
     fixture_free(f);
 }
