@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The life of steps: creation, replies, end. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -481,15 +482,17 @@ int step_check_launcher(const Pb__StepSpec *spec, uint32_t uid, struct err *err)
 }
 
 /* The owner of a job set reads that the record of its leader is lost. */
-static int refuse_unknown(const struct control *c, const struct caller *who, const Pb__StepSpec *r,
-                          struct err *err)
+static void refuse_unknown(const struct control *c, const struct caller *who, const Pb__StepSpec *r,
+                           struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
     id.job_id = r->has_job_id ? r->job_id : 0;
     struct job *other = named_lost_leader(c, &id) ? named_any(c, &id) : NULL;
     if (other && control_owns(who, other))
-        return named_job(c, &id, &other, err);
-    return control_set_error(err, ERR_NO_JOB, NULL);
+        named_job(c, &id, &other, err);
+    else
+        control_set_error(err, ERR_NO_JOB, NULL);
+    assert(err->code < 0);
 }
 
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
@@ -497,9 +500,12 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
 {
     struct job *j = r->has_job_id ? cluster_find_job(c->cluster, r->job_id) : NULL;
     struct err err = {0};
-    if (!j && refuse_unknown(c, who, r, &err) != 0)
+    if (!j) {
+        refuse_unknown(c, who, r, &err);
         control_refuse(c, call, &err);
-    else if (who->uid != j->uid && !who->is_admin)
+        return;
+    }
+    if (who->uid != j->uid && !who->is_admin)
         control_refuse_code(c, call, control_denial(c, who, j), NULL);
     else if (step_check_launcher(r, j->uid, &err) < 0)
         control_refuse(c, call, &err);

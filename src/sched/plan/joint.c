@@ -720,6 +720,7 @@ bool joint_can_start(struct plan *p, const struct job *leader, struct decision *
         note_unfit(p, leader, &joint);
     if (fits && !p->variant.now && planned_start_others(p, leader)) {
         planned_start_lay_out(p);
+        assert(p->timeline);
         fits = joint_leaves_room(&joint, p->timeline);
     }
     if (fits) {

@@ -95,8 +95,10 @@ static inline void node_free_open(struct node_free f, const struct node *n)
         assert(f.gres); /* there is a kind */
         f.gres[stock->kind] += gres_left(stock);
     }
-    if (n->restricted)
-        f.gres[n->restricted_kind] = bitset_count(n->restricted);
+    if (!n->restricted)
+        return;
+    assert(f.gres); /* of GPUs, which have the cores */
+    f.gres[n->restricted_kind] = bitset_count(n->restricted);
 }
 
 /* Adds units that a job releases: all of its units on the node, or those that no other job shares.
@@ -107,6 +109,7 @@ static inline void node_free_give_units(struct node_free f, const struct node *n
     *f.units += units;
     if (!n->restricted || a->parked)
         return;
+    assert(f.gres); /* of GPUs, which have the cores */
     uint64_t restricted = bitset_count_and(a->busy, n->restricted);
     f.gres[n->restricted_kind] += restricted < units ? restricted : units;
 }

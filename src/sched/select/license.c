@@ -373,6 +373,7 @@ void license_keep(struct license_claims *l, const struct cluster *c, const struc
         if (need->at < 0 || is_claimed(l, c, need, j->id))
             continue;
         bool is_tied = license_is_tied(c, need);
+        assert(back || !is_tied);
         for (int32_t at = need->at; at < license_end_of(c, need); at++) {
             uint64_t count = license_amount_on(c, need, at, where);
             if (count)

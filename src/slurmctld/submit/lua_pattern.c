@@ -196,8 +196,10 @@ static const char *end_capture(struct matching *m, const char *s, const char *p)
 static const char *match_captured(struct matching *m, const char *s, int digit)
 {
     int n = digit - '1';
-    if (n < 0 || n >= m->level || m->captures[n].len == OPEN)
+    if (n < 0 || n >= m->level || m->captures[n].len == OPEN) {
         luaL_error(m->L, "invalid capture index %%%d", n + 1);
+        return NULL; /* is not reached */
+    }
     const struct capture *c = &m->captures[n];
     size_t len = (size_t)c->len; /* of a position: larger than each text */
     if ((size_t)(m->text_end - s) < len)
