@@ -285,28 +285,15 @@ bool gang_next_rotation(const struct control *c, size_t *number, struct rotation
 /* --- the present slot ----------------------------------------------------------------------------
  */
 
-/* Whether a component before j has the node in the same rotation. */
-static bool shares_node_with_earlier(const struct control *c, const struct job *j, uint32_t node)
-{
-    for (uint32_t i = 0; i < j->set_offset; i++) {
-        struct job *before = job_set_component(j, i);
-        if (before && gang_share_rotation(c, before, j) && alloc_find(before, node))
-            return true;
-    }
-    return false;
-}
-
 /* What others have of its nodes in the present slot, as one member; those as well whose turn is
- * over and that still run. Several components of a set may have the same node: others are counted
- * once. */
+ * over and that still run. On a node of several components they are counted too often: such a set
+ * waits until the rotation is settled, in the same turn. */
 static void add_others(const struct control *c, struct rotation *r, const struct job *j)
 {
     struct rotation_member *m = rotation_add(r, 0, 0, true);
     m->pinned = true;
     vec_foreach (&attempt_of(j)->alloc, own) {
         const struct node *n = c->cluster->nodes.data[own->node];
-        if (shares_node_with_earlier(c, j, own->node))
-            continue;
         vec_foreach (&n->holders, id) {
             struct job *other = cluster_find_job(c->cluster, *id);
             if (job_set_id(other) == job_set_id(j))
