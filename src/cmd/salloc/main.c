@@ -173,8 +173,10 @@ int main(int argc, char **argv)
     const struct opt_component *leader = request.options.list[0];
     bool has_command = leader->command_argc > 0;
 
-    if (unread < 0 || make_specs(&request, conf, argc, argv, &err) < 0)
+    if (unread < 0 || make_specs(&request, conf, argc, argv, &err) < 0) {
+        conf_free(conf);
         return print_failure(&err);
+    }
     run.argv = has_command ? leader->command_argv : shell;
     if (!has_command && conf_list_has(conf->launch_parameters, "use_interactive_step")) {
         step[2] = interactive_step(conf);
