@@ -51,7 +51,7 @@ def test_events_are_printed_as_lines_and_json(make_cluster):
         "exit_code": {"status": ["SUCCESS"], "return_code": {"set": True, "infinite": False, "number": 0},
                       "signal": {"id": {"set": False, "infinite": False, "number": 0}, "name": ""}}}
     late = cluster.run("sluice events --since 2")
-    assert late.returncode == 1 and "events 3 to 8 are not there any more" in late.stderr
+    assert late.returncode == 1 and "events 3 to 8 no longer exist" in late.stderr
     cluster.run("sluice events --forget").ok()
     cluster.run("sluice events --forget").fails("no consumer 'default' of yours")
 
@@ -153,7 +153,7 @@ def test_the_archive_has_each_ended_attempt(make_cluster):
     assert sorted((s["restart_cnt"], s["het_job_id"]["number"], s["het_job_offset"]["number"], s["step"]["id"]["step_id"], s["tasks"]["count"]) for s in steps) == [
         (0, job, 0, "0", 1), (0, job, 1, "0", 2), (1, job, 0, "0", 1), (1, job, 1, "0", 2)]
     assert all(s["state"] == ["COMPLETED"] and s["time"]["end"]["number"] >= s["time"]["start"]["number"] > 0 for s in steps)
-    cluster.run("sluice events --attempts --since 0").fails(f"events 1 to {len(rows)} are not there any more: acknowledged")
+    cluster.run("sluice events --attempts --since 0").fails(f"events 1 to {len(rows)} no longer exist: acknowledged")
     assert cluster.run("sluice events --attempts").ok() == ""
     single = cluster.sbatch("-H", "-o", "/dev/null", wrap="true")
     cluster.run(f"scancel {single}").ok()

@@ -169,7 +169,7 @@ def gated_prolog(c):
 
 
 @pytest.mark.parametrize("nodes, says", [
-    (1, "srun has not answered its shepherd on node n1 within 3 s"),
+    (1, "srun did not answer slurmstepd on node n1 within 3 s"),
     (2, "the launch was prepared on node n1, and not committed within 23 s"),
 ])
 def test_launch_ends_if_its_srun_is_silent(make_cluster, nodes, says):

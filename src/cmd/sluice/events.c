@@ -33,7 +33,7 @@ static void note_missing(struct stream *s, uint64_t from, uint64_t to)
 {
     s->incomplete = true;
     cmd_error("events %" PRIu64 " to %" PRIu64
-              " are not there any more: acknowledged by an earlier 'sluice events', or more than "
+              " no longer exist: acknowledged by an earlier 'sluice events', or more than "
               "the controller keeps",
               from, to);
 }

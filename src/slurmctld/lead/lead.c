@@ -36,7 +36,7 @@
 static void on_store_fatal(void *ctx, const struct err *why)
 {
     log_write(LOG_LVL_FATAL, LOG_ROOM,
-              "%s: what is on disk is not known now; ending, so that nothing is answered that may "
+              "%s: the state on disk is unknown; ending, so that nothing is answered that may "
               "be lost; the next start reads what is there",
               why->text);
     _exit(dump_on_fatal(1));

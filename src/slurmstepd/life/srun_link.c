@@ -177,9 +177,8 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 static void on_hello_late(void *ctx)
 {
     struct step *step = ctx;
-    _cleanup_free_ char *text =
-        mem_printf("srun has not answered its shepherd on node %s within %u s", step->node,
-                   step->start->hello_sec);
+    _cleanup_free_ char *text = mem_printf("srun did not answer slurmstepd on node %s within %u s",
+                                           step->node, step->start->hello_sec);
 
     if (step_is_starting(step) && !step->fail_code)
         start_failed(step, ERR_TIMEOUT, text);

@@ -371,7 +371,7 @@ static int run_command(struct pmi *p, uint32_t local, struct command *c, struct 
     }
     if (!*c->name || strlen(c->name) >= PMI_KEY_MAX)
         return err_set(err, -ERR_PROTOCOL, "PMI-2: unknown command \"%.40s\"", c->name);
-    refuse_command(p, local, c, PMI2_ERR_OTHER, "this command is not known here");
+    refuse_command(p, local, c, PMI2_ERR_OTHER, "this command is not supported");
     return 0;
 }
 

@@ -420,7 +420,7 @@ static void test_pmi2_commands_are_answered(void **state)
         {"cmd=spawn;thrid=7;ncmds=1;", "cmd=spawn-response;thrid=7;rc=14;errmsg=no command;"},
         {"cmd=job-connect;jobid=x;",
          "cmd=job-connect-response;rc=14;errmsg=jobs of other steps cannot be joined;"},
-        {"cmd=ring;", "cmd=ring-response;rc=14;errmsg=this command is not known here;"},
+        {"cmd=ring;", "cmd=ring-response;rc=14;errmsg=this command is not supported;"},
         {"cmd=finalize;", "cmd=finalize-response;rc=0;"},
     };
     struct bench b;

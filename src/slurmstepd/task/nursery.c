@@ -130,7 +130,7 @@ static void refuse_order(int step_fd, int why)
     struct rpc_header h = {
         .version = RPC_VERSION, .rpc = RPC_STEPD_START, .flags = RPC_FLAG_REPLY, .id = 1};
     _cleanup_free_ char *text =
-        mem_printf("cannot make a process for the shepherd: %s", strerror(why));
+        mem_printf("cannot create a process for slurmstepd: %s", strerror(why));
     _cleanup_str_ struct str body = STR_INIT, frame = STR_INIT;
     Pb__StepdStarted m = PB__STEPD_STARTED__INIT;
     struct pollfd asked = {.fd = step_fd, .events = POLLIN};
