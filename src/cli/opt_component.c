@@ -404,12 +404,31 @@ static void note_options_of_script(struct opt_components *cs, size_t offset)
     }
 }
 
+static bool is_of_command(enum opt_id id)
+{
+    for (size_t i = 0; i < sizeof of_command / sizeof of_command[0]; i++)
+        if (of_command[i].id == id)
+            return true;
+    return false;
+}
+
+/* Whether the component is not empty because of this option. of_whole_line: the command line has no
+ * ":", so its options that all components inherit, and those of the command, are of the whole job.
+ */
+static bool fills_component(const struct opt *o, bool of_whole_line, enum opt_id id)
+{
+    if (!of_whole_line || o->from[id] != OPT_FROM_ARGV)
+        return is_own(o, id);
+    return !(opt_rows[id].commands & OPT_PROPAGATED) && !is_of_command(id);
+}
+
 /* The command line cannot have such a component, but a script can, as in Slurm. */
 static void note_empty(struct opt_components *cs, size_t offset)
 {
     struct opt *o = &cs->list[offset]->opt;
+    bool of_whole_line = !offset && cs->list[1]->argc == 1; /* the script began component 1 */
     for (int id = 0; id < OPT_ID_COUNT; id++)
-        if (is_own(o, (enum opt_id)id))
+        if (fills_component(o, of_whole_line, (enum opt_id)id))
             return;
     if (offset)
         opt_note(o, OPT_ID_component,

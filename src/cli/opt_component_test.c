@@ -394,6 +394,10 @@ static void test_empty_components_of_scripts(void **state)
         const char *noted; /* offsets of components that are said to be empty */
     } v[] = {
         {"#SBATCH hetjob\n#SBATCH -n2\n", "sbatch x", "0"},
+        {"#SBATCH hetjob\n#SBATCH -n2\n", "sbatch --parsable -H -J name -W -M all x", "0"},
+        {"#SBATCH hetjob\n#SBATCH -n2\n", "sbatch --parsable -n1 x", ""},
+        {"#SBATCH hetjob\n#SBATCH -n2\n", "sbatch -p main x", ""},
+        {"#SBATCH hetjob\n#SBATCH -n2\n", "sbatch -J name : -n1 x", ""},
         {"#SBATCH -n2\n#SBATCH hetjob\n#SBATCH hetjob\n#SBATCH -n1\n", "sbatch x", "1"},
         {"#SBATCH -A a\n#SBATCH hetjob\n", "sbatch x", "1"},
         {"#SBATCH -n2\n#SBATCH hetjob name=io\n", "sbatch x", ""},

@@ -312,6 +312,22 @@ def test_a_note_names_its_component(het):
     het.run(f"scancel {job}").ok()
 
 
+EMPTY = ["component 0 has no #SBATCH options: it requests one task",
+         "the component has no #SBATCH options: it requests one task and inherits the options of the first component (component 1)"]
+
+
+@pytest.mark.parametrize("directives, options, empty", [
+    ("hetjob|-n2", "", [0]), ("hetjob|-n2", "-H --parsable -J name", [0]), ("hetjob|-n2", "-H -n1", []),
+    ("-n2|hetjob", "-H --parsable", [1]), ("hetjob", "-H --parsable", [0, 1]), ("hetjob", "-H -n1 : -n2", []),
+])
+def test_an_empty_component_of_a_script_has_a_warning(het, directives, options, empty):
+    """Once for each. Options of the command line that all components inherit do not make component 0 another one."""
+    lines = "".join(f"#SBATCH {words}\n" for words in directives.split("|"))
+    done = het.run(f"sbatch -o /dev/null {options}", stdin=f"#!/bin/sh\n{lines}true\n")
+    assert done.returncode == 0 and done.stderr == "".join(f"sbatch: warning: {EMPTY[offset]}\n" for offset in empty)
+    het.run(f"scancel {re.search('[0-9]+', done.stdout)[0]}")
+
+
 def test_the_status_is_that_of_the_script(het):
     done = het.run(["sbatch", "--wait", "-n1"], stdin="#!/bin/sh\n#SBATCH -p p1\n#SBATCH hetjob\n#SBATCH -p p2 -n2\nexit 3\n")
     assert done.returncode == 3
