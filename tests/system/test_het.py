@@ -117,6 +117,10 @@ def test_the_environment_is_for_every_component(het):
     """HET-13."""
     (found,) = held(het, "-n1 : -n1 : -A b --wrap=true", env={"SBATCH_ACCOUNT": "a", "SBATCH_PARTITION": "p2"})
     assert [(found[i]["Account"], found[i]["Partition"]) for i in range(3)] == [("a", "p2"), ("a", "p2"), ("b", "p2")]
+    show = "printenv SLURM_JOB_ACCOUNT"
+    assert het.run(f"srun -n1 {show} : -n1 {show}", env={"SLURM_ACCOUNT": "a"}).ok().split() == ["a", "a"]
+    groups = [f"SLURM_JOB_ACCOUNT_HET_GROUP_{i}" for i in range(3)]
+    assert het.run(["salloc", "-Q", *"-n1 : -n1 : -A b -n1 printenv".split(), *groups], env={"SALLOC_ACCOUNT": "a"}).ok().split() == ["a", "a", "b"]
 
 
 def comparable(fields):

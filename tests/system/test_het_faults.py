@@ -12,6 +12,9 @@ SCRIPT = """#!/bin/sh
 #SBATCH -n1 --mem=10
 #SBATCH hetjob
 #SBATCH -n2 --mem=10
+for job in $SLURM_JOB_ID $((SLURM_JOB_ID + 1)) $((SLURM_JOB_ID + 2)); do
+    [ -e ready-$job-${SLURM_RESTART_COUNT:-0} ] || echo early $job ${SLURM_RESTART_COUNT:-0} >>ledger
+done
 echo start $SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} >>ledger
 srun --het-group=0-2 -o /dev/null true && echo end $SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} >>ledger
 sleep 0.3
@@ -29,7 +32,8 @@ def sets(c):
 
 
 def check_sets(c):
-    """No component is pending while another one runs. (While a requeued set ends on its nodes, a part of it may be in the queue already.)"""
+    """No component is pending while another one runs, or waits for its nodes to be ready: the first state of both is RUNNING. (While a
+    requeued set ends on its nodes, a part of it may be in the queue already.)"""
     for job, states in sets(c).items():
         assert len(states) == 3 and not {"PENDING", "RUNNING"} <= set(states), f"job {job}: {states}"
 
@@ -50,8 +54,14 @@ def kill_and_order(c, accepted, thread):
 
 
 def test_sets_survive_killed_daemons(make_cluster):
-    """Submission, requeue, hold and release of sets, and the controller killed in the midst of them."""
+    """Submission, requeue, hold and release of sets, and the controller killed in the midst of them. HET-115: no script begins before the nodes of
+    all components are ready."""
     c = make_cluster(nodes=3, cpus=8, conf="MinJobAge=86400\nMaxJobCount=1000000\nSchedulerParameters=requeue_delay=0\n")
+    prolog = c.dir / "prolog"
+    prolog.write_text(f"#!/bin/sh\ntouch {c.work}/ready-$SLURM_JOB_ID-${{SLURM_JOB_RESTART_COUNT:-0}}\n")
+    prolog.chmod(0o755)
+    c.conf_file.write_text(c.conf_file.read_text() + f"PrologSlurmctld={prolog}\n")
+    c.run("scontrol reconfigure").ok()
     over, accepted = threading.Event(), []
 
     def submit():
@@ -76,6 +86,7 @@ def test_sets_survive_killed_daemons(make_cluster):
     assert set(sets(c)) >= set(accepted)
     began, done = collections.Counter(), set()
     for word, job, restart in map(str.split, (c.work / "ledger").read_text().splitlines()):
+        assert word != "early", f"the script began before component {job} was ready"
         began[job, restart] += word == "start"
         done.update([int(job)] if word == "end" else [])
     assert set(began.values()) == {1} and done == set(sets(c))  # no attempt began twice

@@ -462,6 +462,9 @@ def test_suspend_resume_and_requeue_apply_to_the_whole_set(het):
     all_are(het, leader, "R")
     het.run(f"scontrol suspend {leader}").ok()
     all_are(het, leader, "S")
+    for asked in (f"{leader}+0", f"{leader}+1", leader + 1):
+        het.run(f"scontrol resume {asked}").fails("whole heterogeneous job", f"use the job id {leader} for job {asked}")
+    all_are(het, leader, "S")
     het.run(f"scontrol resume {leader}").ok()
     all_are(het, leader, "R")
     het.run(f"scontrol requeuehold {leader}").ok()

@@ -43,6 +43,15 @@ def test_het_limits_refuse_the_documented_combinations(het, word, line, said):
     het.run(line).ok()
 
 
+def test_licenses_of_all_components_are_used_together(het):
+    """HET-99, 102: with HetLimits=none, the licenses of each component are in use while the job runs, and are free after it."""
+    keep(het, "none")
+    for line in "-L a:1 -n1 : -n1 -L a:2", "-n1 : -n1 -L a:3":
+        shown = het.run(["salloc", "-Q", *line.split(), "scontrol", "-o", "show", "license", "a"]).ok()
+        assert "Used=3 " in shown and "Free=1 " in shown, shown
+    eventually(lambda: "Used=0 " in het.run("scontrol -o show license a").ok(), "the licenses are free")
+
+
 NODES = "srun -w n1 true : -w n1 true"
 DOCUMENTED = [  # the word of the limit, and a request that it refuses
     ("arrays", ["sbatch", "-W", "-a", "0-1", "-n1", ":", "-n1", "--wrap=true"]),
@@ -103,7 +112,8 @@ def test_sattach_watches_components_as_het_limits_says(het):
     wait = "read go <fifo$SLURM_PROCID; echo $go on $SLURMD_NODENAME"
     held = het.popen(salloc("-n1 -w n1 : -n2 -w n2 : -n1 -w n1", f"for i in 0 1 2 3; do mkfifo fifo$i; done; srun sh -c '{wait}' : sh -c '{wait}' : sh -c '{wait}'"))
     job = eventually(lambda: het.run("squeue -h -s -o %i").stdout.split(), "the step runs")[0].split("+")[0]
-    for word, nodes in (("sattach", ["1 tasks, 1 nodes (n1)", "Node 0 (n1), 1 task(s): 0"]),
+    first = ["1 tasks, 1 nodes (n1)", "Node 0 (n1), 1 task(s): 0"]
+    for word, nodes in (("sattach", first), ("documented", first),
                         ("none", ["4 tasks, 2 nodes (n[1-2])", "Node 0 (n1), 2 task(s): 0 3", "Node 1 (n2), 2 task(s): 1 2"])):
         keep(het, word)
         assert [line.strip() for line in het.run(f"sattach --layout {job}.0").ok().splitlines()[1:] if line] == nodes

@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from harness import Cluster, fields_of, many
+from harness import Cluster, eventually, fields_of, many
 
 CONF = ("SelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=100\nMinJobAge=300\nRebootProgram=/bin/true\n"
         "PropagateResourceLimits=NONE\n")
 
-# The options of component 0, how --verbose shows them in every component, and what the record of every component has.
+# The options of component 0, how --verbose shows them in every component, and what the record of every component has: nothing, if no command
+# shows the value of a job (P08, P15, P18, P24, P30, P33, P35, P36, P45, P56 and P59, among others).
 BATCH = [
     ("HET-P01", "-A acct", "account", "acct", {"Account": "acct"}),
     ("HET-P02", "--acctg-freq=task=7", "acctg-freq", "task=7", {}),
@@ -133,6 +134,27 @@ def test_options_of_batch_jobs(het):
             assert without.get(field) != value or field in ("Reason", "Requeue"), f"{what} {field}"
     for user in ("root", "nobody"):
         het.run(f"scancel -u {user}").ok()
+
+
+def test_signal_of_component_0_reaches_the_steps_of_the_others(het):
+    """HET-P45: before its time limit the step of component 1 gets the signal."""
+    catch = "trap 'echo caught; exit 0' USR1; while :; do sleep 0.1; done"
+    job = int(het.run(["sbatch", "--parsable", "-o", "signalled", "-t1", "--signal=USR1@30", "-n1", ":", "-n1", "--wrap",
+                       f'srun --het-group=1 sh -c "{catch}"']).ok())
+    assert het.wait(job)["JobState"] == "COMPLETED"
+    assert "caught" in het.output(job, "signalled").splitlines()
+
+
+def test_no_kill_of_component_0_keeps_the_others(make_cluster):
+    """HET-P30: with it, a component whose node is down keeps its other node; without it, the set is requeued."""
+    c = make_cluster(nodes=2, cpus=4)
+    for word, states in ("-k", ["RUNNING"] * 2), ("", ["PENDING"] * 2):
+        job = int(c.run(["sbatch", "--parsable", "-o", "/dev/null", "--requeue", *word.split(), "-w", "n1", ":", "-N2", "--wrap=sleep 1000"]).ok())
+        c.wait_state(job + 1, "RUNNING")
+        c.run("scontrol update nodename=n2 state=down reason=lost").ok()
+        eventually(lambda: c.run(["squeue", "-h", "-j", str(job), "-o", "%T"]).ok().split() == states, f"'{word}': both are {states[0]}")
+        c.run("scontrol update nodename=n2 state=resume").ok()
+        c.run(f"scancel {job}").ok()
 
 
 def test_options_of_steps(het):

@@ -133,9 +133,10 @@ def test_components_share_nodes_and_partitions(het):
         over(het, job)
 
 
-@pytest.mark.parametrize("limits, drawn", [("HetLimits=none", "kept"), ("HetLimits=magnetic", "")])
+@pytest.mark.parametrize("limits, drawn", [("HetLimits=none", "kept"), ("HetLimits=magnetic", ""), ("HetLimits=documented", "")])
 def test_magnetic_reservations_follow_het_limits(het, limits, drawn):
-    """HET-98: with HetLimits=magnetic, as Slurm documents it, a heterogeneous job is in a magnetic reservation only if it asks for it; else it is drawn."""
+    """HET-98: with HetLimits=magnetic or documented, as in Slurm, a heterogeneous job is in a magnetic reservation only if it asks for it; else it is
+    drawn."""
     configure(het, limits)
     het.run("scontrol create reservation=kept starttime=now duration=60 nodes=n[1-2] users=root flags=MAGNETIC").ok()
     try:
