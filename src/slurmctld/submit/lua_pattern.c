@@ -12,6 +12,7 @@
 #define DEPTH_MAX 200
 #define CAPTURES_MAX 32
 #define PLAIN_PER_STEP 16 /* bytes that a search for a plain text compares in one step */
+#define SET_PER_STEP 2    /* bytes of a set, such as [%a_] */
 
 enum { OPEN = -1, POSITION = -2 };
 
@@ -32,7 +33,7 @@ static void take_steps(lua_State *L, long *left, long steps)
 {
     *left -= steps;
     if (*left <= 0)
-        luaL_error(L, "it takes too long: the pattern needs too many comparisons");
+        luaL_error(L, "it takes too long: the text needs too many comparisons");
 }
 
 static const char *match_here(struct matching *m, const char *s, const char *p);
@@ -75,8 +76,9 @@ static bool is_in_class(int c, int class)
     } classes[] = {{'a', isalpha}, {'c', iscntrl},  {'d', isdigit}, {'g', isgraph},
                    {'l', islower}, {'p', ispunct},  {'s', isspace}, {'u', isupper},
                    {'w', isalnum}, {'x', isxdigit}, {'z', is_nul}};
+    int letter = tolower(class);
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        if (tolower(class) == classes[i].letter)
+        if (letter == classes[i].letter)
             return (classes[i].test(c) != 0) == (islower(class) != 0);
     return class == c;
 }
@@ -106,7 +108,7 @@ static bool is_in_set(int c, const char *p, const char *last)
 
 static bool matches_item(struct matching *m, const char *s, const char *p, const char *item_end)
 {
-    take_steps(m->L, m->left, *p == '[' ? 1 + (item_end - p) / PLAIN_PER_STEP : 1);
+    take_steps(m->L, m->left, *p == '[' ? 1 + (item_end - p) / SET_PER_STEP : 1);
     if (s >= m->text_end)
         return false;
     int c = (unsigned char)*s;
@@ -122,8 +124,7 @@ static bool matches_item(struct matching *m, const char *s, const char *p, const
     }
 }
 
-/* --- items with captures or repetition ---------------------------------------------------------
- */
+/* --- items with captures or repetition -------------------------------------------------------- */
 
 static const char *match_balance(struct matching *m, const char *s, const char *p)
 {
@@ -216,12 +217,11 @@ static const char *match_frontier(struct matching *m, const char *s, const char 
     const char *end = find_item_end(m, p);
     int before = s == m->text ? '\0' : (unsigned char)s[-1];
     int after = s == m->text_end ? '\0' : (unsigned char)*s;
-    take_steps(m->L, m->left, 1 + (end - p) / PLAIN_PER_STEP);
+    take_steps(m->L, m->left, 1 + (end - p) / SET_PER_STEP);
     return !is_in_set(before, p, end - 1) && is_in_set(after, p, end - 1) ? end : NULL;
 }
 
-/* --- the pattern -------------------------------------------------------------------------------
- */
+/* --- the pattern ------------------------------------------------------------------------------ */
 
 /* Compares %b, %f and %1 at *p; false: it is something else. *s: NULL if the text does not match.
  */
@@ -320,8 +320,7 @@ static const char *match_from(struct matching *m, const char *s, const char *p)
     return match_here(m, s, p);
 }
 
-/* --- results -----------------------------------------------------------------------------------
- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 /* Without captures, the whole match is the first one. */
 static void push_capture(struct matching *m, int n, const char *s, const char *end)
@@ -350,8 +349,7 @@ static int push_captures(struct matching *m, const char *s, const char *end)
     return count;
 }
 
-/* --- find, match, gmatch -----------------------------------------------------------------------
- */
+/* --- find, match, gmatch ---------------------------------------------------------------------- */
 
 static long *get_steps(lua_State *L, int upvalue)
 {
@@ -371,8 +369,9 @@ static int find_plain(lua_State *L, const char *text, size_t len, size_t init)
 {
     size_t pattern_len;
     const char *pattern = lua_tolstring(L, 2, &pattern_len);
-    take_steps(L, get_steps(L, 1), 1 + (long)(len - init) / PLAIN_PER_STEP);
     const char *found = memmem(text + init, len - init, pattern, pattern_len);
+    size_t seen = (found ? (size_t)(found - text) - init : len - init) + pattern_len;
+    take_steps(L, get_steps(L, 1), 1 + (long)(seen / PLAIN_PER_STEP));
     if (!found) {
         lua_pushnil(L);
         return 1;
@@ -438,8 +437,8 @@ static int string_match(lua_State *L)
     return find_or_match(L, false);
 }
 
-/* Upvalues: the steps, the text, the pattern, the next offset, and the end of the last match: an
- * empty match there is none. */
+/* Upvalues: the steps, the text, the pattern, the next offset, and the end of the last match. An
+ * empty match at the end of the last one does not count. */
 static int next_match(lua_State *L)
 {
     struct matching m;
@@ -476,8 +475,7 @@ static int string_gmatch(lua_State *L)
     return 1;
 }
 
-/* --- gsub ---------------------------------------------------------------------------------------
- */
+/* --- gsub ------------------------------------------------------------------------------------- */
 
 static void add_replacement(struct matching *m, luaL_Buffer *b, const char *s, const char *end)
 {

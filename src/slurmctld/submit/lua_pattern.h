@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * string.find, match, gmatch and gsub of Lua 5.4 with a bounded cost. Those of the library cannot
- * be interrupted, and a pattern such as "^%s*(.-)%s*$" takes the square of the length of the text,
- * which users choose.
+ * string.find, match, gmatch and gsub of Lua 5.4 (reference manual, 6.4.1) with a bounded cost.
+ * Those of the library cannot be interrupted, and a pattern such as "^%s*(.-)%s*$" takes the square
+ * of the length of the text, which users choose.
  */
 #pragma once
 

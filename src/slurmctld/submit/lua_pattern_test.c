@@ -108,10 +108,43 @@ static void functions_end_when_no_steps_are_left(void **state)
         run_lua(L, "s = string.rep(' ', 300000)");
         print_message("%s\n", texts[i]);
         assert_int_not_equal(luaL_dostring(L, texts[i]), LUA_OK);
-        assert_non_null(strstr(lua_tostring(L, -1), "it takes too long: the pattern"));
+        assert_non_null(strstr(lua_tostring(L, -1), "it takes too long: the text"));
         assert_in_range(20000000 - left, 20000000, 20100000);
         lua_close(L);
     }
+}
+
+/* Each search is charged for what it has compared, and not for the rest of the text. */
+static void long_texts_can_be_split(void **state)
+{
+    static const char split[] = "local text, from, n = string.rep('key=value\\n', 100000), 1, 0\n"
+                                "while true do\n"
+                                "  local at = text:find('\\n', from, true)\n"
+                                "  if not at then break end\n"
+                                "  from, n = at + 1, n + 1\n"
+                                "end\n"
+                                "assert(n == 100000)\n";
+    lua_State *L = luaL_newstate();
+    long left = 20000000;
+
+    luaL_openlibs(L);
+    lua_pattern_open(L, &left);
+    run_lua(L, split);
+    assert_in_range(left, 1, 20000000 - 100000);
+    lua_close(L);
+}
+
+/* A long set, and a class of a set, cost more than one character. */
+static void sets_are_charged_by_their_length(void **state)
+{
+    lua_State *L = luaL_newstate();
+    long left = STEPS;
+
+    luaL_openlibs(L);
+    lua_pattern_open(L, &left);
+    run_lua(L, "assert(not ('-'):rep(1000):find('[%a%d%s%c%u%l%w%x]'))");
+    assert_in_range(STEPS - left, 1000 * 9, 1000 * 20);
+    lua_close(L);
 }
 
 int main(void)
@@ -119,6 +152,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_those_of_the_library),
         cmocka_unit_test(functions_end_when_no_steps_are_left),
+        cmocka_unit_test(long_texts_can_be_split),
+        cmocka_unit_test(sets_are_charged_by_their_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
