@@ -15,11 +15,12 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmctld/submit/job_desc.h"
+#include "slurmctld/submit/lua_bounds.h"
 #include "slurmctld/submit/lua_pattern.h"
 
 #define SCRIPT_MAX (1u << 20)
 #define MESSAGE_MAX 4096
-#define HOOK_STEPS 100000
+#define HOOK_STEPS 200 /* instructions of a coroutine that may escape the count */
 #define MESSAGE_STEPS 100
 #define BYTES_PER_STEP 64 /* that are allocated, and usually copied */
 
@@ -77,12 +78,12 @@ static void limit_steps(lua_State *L, lua_Debug *debug)
     if (l->steps_left <= 0) {
         lua_sethook(L, limit_steps, LUA_MASKCOUNT, 1);
         lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, 1);
-        luaL_error(L, "it takes too long: more than %d instructions", LUA_SUBMIT_STEPS);
+        luaL_error(L, "it takes too long: more than %d instructions, comparisons and copied memory",
+                   LUA_SUBMIT_STEPS);
     }
 }
 
-/* --- slurm.*: messages of the script
-   ------------------------------------------------------------ */
+/* --- slurm.*: messages of the script ---------------------------------------------------------- */
 
 #define LOG(name, level)                                                                           \
     static int say_##name(lua_State *L)                                                            \
@@ -314,6 +315,7 @@ static int prepare_lua(lua_State *L)
 {
     open_libraries(L);
     lua_pattern_open(L, &state_of(L)->steps_left);
+    lua_bounds_open(L, &state_of(L)->steps_left);
     luaL_newlib(L, functions);
     lua_slurm_put_results(L);
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++) {

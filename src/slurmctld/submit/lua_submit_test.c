@@ -157,6 +157,38 @@ static void test_refusals_have_code_and_message(void **state)
                    -ERR_GENERIC, "too long");
     assert_refusal("local s = '' for i = 1, 300000 do s = s .. 'xxxx' end return 1", -ERR_GENERIC,
                    "too long");
+    assert_refusal("local t = {} for i = 1, 30000 do table.insert(t, 1, i) end return 1",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("local t = {} for i = 1, 30000 do t[i] = i end\n"
+                   "while #t > 0 do table.remove(t, 1) end return 1",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("local t = {} for i = 1, 30000 do t[i] = i end\n"
+                   "while true do table.move(t, 1, #t, 2) t[#t] = nil end",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("local t = {} for i = 1, 30000 do t[i] = '' end\n"
+                   "while true do table.concat(t) end",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("local s = string.rep('x', 100000) while true do utf8.len(s) end", -ERR_GENERIC,
+                   "too long");
+    /* With their costs bounded, they do what they did. */
+    assert_refusal("table.insert({}, 5, 1)", -ERR_GENERIC,
+                   ":2: bad argument #2 to 'insert' (position out of bounds)");
+    assert_refusal("table.concat({{}})", -ERR_GENERIC, ":2: invalid value (table) at index 1");
+    assert_refusal("utf8.len({})", -ERR_GENERIC, ":2: bad argument #1 to 'len'");
+    assert_refusal("local t = table.move({1, 2, 3}, 2, 3, 1) table.insert(t, 1, 7)\n"
+                   "assert(table.remove(t, 2) == 2 and table.remove(t) == 3)\n"
+                   "assert(table.concat(t, ',') == '7,3' and select('#', table.unpack(t)) == 2)\n"
+                   "assert(table.unpack(t, 2) == 3 and table.concat(t, '', 2, 2) == '3')\n"
+                   "assert(utf8.len('a\\u{e4}b') == 3 and utf8.offset('a\\u{e4}b', 3) == 4)\n"
+                   "return 2000",
+                   -ERR_NO_PARTITION, "Invalid partition name");
+    /* Coroutines: that each do little, and that copy much. */
+    assert_refusal("while true do\n"
+                   "coroutine.wrap(function() for i = 1, 90000 do end end)() end",
+                   -ERR_GENERIC, "too long");
+    assert_refusal("coroutine.wrap(function() local s = string.rep('x', 10000000)\n"
+                   "while true do pcall(function() local t = s .. 'y' end) end end)()",
+                   -ERR_GENERIC, "too long");
     assert_refusal("for i = 1, 1000000 do slurm.log_user('x') end return 1", -ERR_GENERIC,
                    "too long");
     assert_refusal("os.execute('true')", -ERR_GENERIC, "nil value");
