@@ -24,7 +24,8 @@ void lua_submit_seen(struct lua_submit *l)
 {
 }
 
-int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fault, struct err *err)
+int lua_submit_ask(struct lua_submit **l, struct env_submit *ask, struct str *fault,
+                   struct err *err)
 {
     return err_set(err, -ERR_NOT_SUPPORTED, "%s", err_text(ERR_NOT_SUPPORTED));
 }

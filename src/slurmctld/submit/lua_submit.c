@@ -27,8 +27,12 @@
 struct lua_submit {
     lua_State *L;
     char *path;
+    struct str text; /* of the file */
     struct stat seen;
     size_t used;
+    size_t refused;     /* the last allocation, if it was refused: Lua collects garbage, then it
+                         * tries the same again; otherwise 0 */
+    bool out_of_memory; /* one was refused for good */
     long steps_left;
     struct env_submit *ask; /* the present call; NULL: none */
 };
@@ -59,11 +63,14 @@ static void *allocate_for_lua(void *ctx, void *old, size_t old_size, size_t size
         l->used -= before;
         return NULL;
     }
-    if (size > before && l->used + (size - before) > LUA_SUBMIT_MEMORY)
-        return NULL;
-    void *p = realloc(old, size);
-    if (size > before)
+    if (size > before) {
+        l->out_of_memory |= l->refused && l->refused != size;
+        l->refused = l->used + (size - before) > LUA_SUBMIT_MEMORY ? size : 0;
+        if (l->refused)
+            return NULL;
         count_allocated(l, size);
+    }
+    void *p = realloc(old, size);
     if (p)
         l->used += size - before;
     return p;
@@ -333,6 +340,8 @@ static void begin_ask(struct lua_submit *l, struct env_submit *ask)
 {
     l->ask = ask;
     l->steps_left = LUA_SUBMIT_STEPS;
+    l->out_of_memory = false;
+    l->refused = 0;
     lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, HOOK_STEPS);
 }
 
@@ -343,23 +352,29 @@ static int find_hook(lua_State *L)
     return 1;
 }
 
-static int load_script(struct lua_submit *l, struct err *err)
+static int read_script(struct lua_submit *l, struct err *err)
 {
-    _cleanup_str_ struct str text = STR_INIT;
-    lua_State *L = l->L;
     struct stat st;
     int rc = path_check_regular(l->path, &st, err);
-    if (rc == 0)
-        rc = path_read_file(l->path, SCRIPT_MAX, &text, err);
-    if (rc != 0)
-        return rc;
+
+    lua_submit_seen(l);
+    return rc == 0 ? path_read_file(l->path, SCRIPT_MAX, &l->text, err) : rc;
+}
+
+static int load_script(struct lua_submit *l, struct err *err)
+{
+    lua_State *L = l->L = lua_newstate(allocate_for_lua, l);
+
+    if (!L)
+        return err_set(err, -ERR_CONFIG, "%s: the interpreter cannot be made", l->path);
+    *(struct lua_submit **)lua_getextraspace(L) = l;
     lua_pushcfunction(L, prepare_lua);
     if (lua_pcall(L, 0, 0, 0) != LUA_OK)
         return err_set(err, -ERR_CONFIG, "%s: %s", l->path, lua_slurm_error(L));
     _cleanup_free_ char *name = mem_printf("@%s", l->path);
     begin_ask(l, NULL);
     /* Bytecode is refused, because it could break the interpreter. */
-    if (luaL_loadbufferx(L, str_cstr(&text), text.len, name, "t") != LUA_OK ||
+    if (luaL_loadbufferx(L, str_cstr(&l->text), l->text.len, name, "t") != LUA_OK ||
         lua_pcall(L, 0, 0, 0) != LUA_OK)
         return err_set(err, -ERR_CONFIG, "%s", lua_slurm_error(L));
     lua_settop(L, 0);
@@ -375,16 +390,24 @@ struct lua_submit *lua_submit_open(const char *path, struct err *err)
     struct lua_submit *l = mem_new(struct lua_submit);
 
     l->path = mem_strdup(path);
-    l->L = lua_newstate(allocate_for_lua, l);
-    lua_submit_seen(l);
-    if (l->L) {
-        *(struct lua_submit **)lua_getextraspace(l->L) = l;
-        if (load_script(l, err) == 0)
-            return l;
-    } else {
-        err_set(err, -ERR_CONFIG, "%s: the interpreter cannot be made", path);
-    }
+    if (read_script(l, err) == 0 && load_script(l, err) == 0)
+        return l;
     lua_submit_close(l);
+    return NULL;
+}
+
+/* The same version of the file, without what the script has kept. Returns NULL if that fails. */
+static struct lua_submit *open_again(const struct lua_submit *l)
+{
+    struct lua_submit *next = mem_new(struct lua_submit);
+    struct err err = {0};
+
+    next->path = mem_strdup(l->path);
+    next->seen = l->seen;
+    str_append(&next->text, str_cstr(&l->text), l->text.len);
+    if (load_script(next, &err) == 0)
+        return next;
+    lua_submit_close(next);
     return NULL;
 }
 
@@ -394,6 +417,7 @@ void lua_submit_close(struct lua_submit *l)
         return;
     if (l->L)
         lua_close(l->L);
+    str_done(&l->text);
     free(l->path);
     free(l);
 }
@@ -443,15 +467,15 @@ static int refuse_ask(struct env_submit *ask, lua_Integer code, struct err *err)
     return err_set(err, -own, "%s", ask->message->len ? str_cstr(ask->message) : err_text(own));
 }
 
-int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fault, struct err *err)
+static int ask_once(struct lua_submit *l, struct env_submit *ask, struct str *fault,
+                    struct err *err)
 {
     lua_State *L = l->L;
     int is_number = 0, rc = 0;
 
     begin_ask(l, ask);
     lua_pushcfunction(L, call_hook);
-    int outcome = lua_pcall(L, 0, 1, 0);
-    bool fails = outcome != LUA_OK;
+    bool fails = lua_pcall(L, 0, 1, 0) != LUA_OK;
     lua_Integer code = fails ? -1 : lua_tointegerx(L, -1, &is_number);
     if (fails)
         str_printf(fault, "%s", lua_slurm_error(L));
@@ -462,9 +486,37 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
         rc = err_set(err, -ERR_GENERIC, "job_submit/lua: %s", str_cstr(fault));
     else if (code != 0)
         rc = refuse_ask(ask, code, err);
-    if (outcome == LUA_ERRMEM)
-        memset(&l->seen, 0, sizeof l->seen);
+    l->out_of_memory |= l->refused != 0;
     l->ask = NULL;
     lua_settop(L, 0);
+    return rc;
+}
+
+int lua_submit_ask(struct lua_submit **l, struct env_submit *ask, struct str *fault,
+                   struct err *err)
+{
+    const Pb__JobSpec spec = *ask->spec;
+    size_t said = ask->message->len;
+    int rc = ask_once(*l, ask, fault, err);
+
+    if (!(*l)->out_of_memory)
+        return rc;
+    struct lua_submit *next = open_again(*l);
+    if (!next)
+        return rc;
+    *ask->spec = spec;
+    ask->message->len = said;
+    if (ask->message->data)
+        ask->message->data[said] = '\0';
+    str_clear(fault);
+    *err = (struct err){0};
+    rc = ask_once(next, ask, fault, err);
+    if (next->out_of_memory) { /* the request needs it, and not what the script kept */
+        lua_submit_close(next);
+        return rc;
+    }
+    log_info("%s: its memory was used up: read again, without what it kept", (*l)->path);
+    lua_submit_close(*l);
+    *l = next;
     return rc;
 }

@@ -20,14 +20,14 @@ struct lua_submit;
  */
 struct lua_submit *lua_submit_open(const char *path, struct err *err);
 void lua_submit_close(struct lua_submit *l);
-/* Whether the file differs from the one that was read, or the script has used up its memory: what
- * it keeps between calls would make it refuse all jobs. */
+/* Whether the file differs from the one that was read. */
 bool lua_submit_is_stale(const struct lua_submit *l);
 /* The present state of the file no longer counts as stale. */
 void lua_submit_seen(struct lua_submit *l);
 
 /* Returns 0, or a code of err.def with a text for the user if the job is refused. A script that
  * fails refuses with -ERR_GENERIC, and *fault describes the failure, with file and line (otherwise
- * empty). */
-int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fault,
+ * empty). When its memory is used up, the same script is asked once more without the variables that
+ * it has kept; if that suffices, *l is the new one from then on. */
+int lua_submit_ask(struct lua_submit **l, struct env_submit *ask, struct str *fault,
                    struct err *err);

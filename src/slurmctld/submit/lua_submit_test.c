@@ -52,7 +52,7 @@ static int ask_of(const char *text, Pb__JobSpec *spec, const Pb__JobSpec *before
                              .job_id = before ? 12 : 0,
                              .arena = arena,
                              .message = message};
-    int rc = lua_submit_ask(l, &ask, fault, &err);
+    int rc = lua_submit_ask(&l, &ask, fault, &err);
     if (rc != 0 && !message->len)
         str_puts(message, err.text);
     lua_submit_close(l);
@@ -278,28 +278,58 @@ static void test_changed_script_file_is_detected(void **state)
     lua_submit_close(l);
 }
 
-/* One that keeps something of each job would refuse all jobs some day. */
-static void test_script_without_memory_is_read_again(void **state)
+/* Asks for five jobs; returns the number of the accepted ones. The file is away meanwhile: the text
+ * that was read serves. */
+static int count_accepted(const char *text, struct str *fault)
 {
-    _cleanup_str_ struct str message = STR_INIT, fault = STR_INIT;
+    _cleanup_str_ struct str message = STR_INIT;
     _cleanup_arena_ struct arena arena;
-    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-    struct env_submit ask = {.spec = &spec, .arena = &arena, .message = &message};
     struct err err = {0};
-    struct lua_submit *l = open_text("kept = {} function slurm_job_submit()\n"
-                                     "kept[#kept + 1] = string.rep('x', 20000000) .. #kept\n"
-                                     "return 0 end",
-                                     &err);
+    struct lua_submit *l = open_text(text, &err);
+    int accepted = 0;
 
     arena_init(&arena, 0);
     assert_non_null(l);
-    assert_int_equal(lua_submit_ask(l, &ask, &fault, &err), 0);
-    assert_false(lua_submit_is_stale(l));
-    for (int i = 0; i < 3 && !fault.len; i++)
-        lua_submit_ask(l, &ask, &fault, &err);
-    assert_non_null(strstr(str_cstr(&fault), "not enough memory"));
-    assert_true(lua_submit_is_stale(l));
+    unlink(path);
+    for (int i = 0; i < 5; i++) {
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        struct env_submit ask = {.spec = &spec, .arena = &arena, .message = &message};
+        spec.name = i == 2 ? "large" : "job";
+        accepted += lua_submit_ask(&l, &ask, fault, &err) == 0;
+    }
     lua_submit_close(l);
+    return accepted;
+}
+
+/* One that keeps something of each job would refuse all jobs some day. */
+static void test_script_without_memory_is_read_again(void **state)
+{
+    static const char keep[] = "kept = {} function slurm_job_submit(job)\n"
+                               "kept[#kept + 1] = string.rep('x', 20000000) .. #kept\n"
+                               "assert(not job.comment) job.comment = 'seen'\n"
+                               "return 0 end";
+    static const char catch[] = "kept = {} function slurm_job_submit(job)\n"
+                                "local done = pcall(function()\n"
+                                "kept[#kept + 1] = string.rep('x', 20000000) .. #kept end)\n"
+                                "return done and 0 or -1 end";
+    _cleanup_str_ struct str fault = STR_INIT;
+
+    assert_int_equal(count_accepted(keep, &fault), 5);
+    assert_int_equal(count_accepted(catch, &fault), 5);
+    assert_string_equal(str_cstr(&fault), "");
+}
+
+static void test_large_request_leaves_what_the_script_kept(void **state)
+{
+    static const char text[] = "count = 0 function slurm_job_submit(job)\n"
+                               "count = count + 1\n"
+                               "if job.name == 'large' then string.rep('x', 90000000) end\n"
+                               "return job.name == 'large' and 0 or count < 4 and 0 or -1 end";
+    _cleanup_str_ struct str fault = STR_INIT;
+
+    /* The first two are accepted; the large one fails; the others are the fourth and the fifth. */
+    assert_int_equal(count_accepted(text, &fault), 2);
+    assert_non_null(strstr(str_cstr(&fault), "not enough memory"));
 }
 
 int main(void)
@@ -311,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_script_reads_and_changes_the_request),
         cmocka_unit_test(test_changed_script_file_is_detected),
         cmocka_unit_test(test_script_without_memory_is_read_again),
+        cmocka_unit_test(test_large_request_leaves_what_the_script_kept),
     };
     snprintf(path, sizeof path, "/tmp/lua_submit_test.%d.lua", (int)getpid());
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ int submit_lua_ask(struct lua_site *l, struct env_submit *ask, struct err *err)
     int rc = refresh_script(l, err);
     if (rc != 0)
         return rc;
-    rc = lua_submit_ask(l->script, ask, &fault, err);
+    rc = lua_submit_ask(&l->script, ask, &fault, err);
     if (fault.len)
         log_error("%s", str_cstr(&fault));
     return rc;
