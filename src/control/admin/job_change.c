@@ -272,7 +272,7 @@ static int check_changed(struct control *c, const struct caller *who, struct job
     if (rc == 0 && set->has_deadline_at_sec && !cut) /* it ends a running job earlier */
         rc = deadline_check(c, j, err);
     if (rc == 0 && set->burst_buffer)
-        rc = burst_check(c, j, spec, err);
+        rc = burst_check_change(c, j, spec, err);
     if (rc == 0 && set->reservation)
         rc = resv_check_job(c, who, j, spec, err);
     if (rc == 0 && set->licenses && j->set && job_set_is_whole(j))

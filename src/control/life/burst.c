@@ -67,7 +67,8 @@ static bool has_directive(const struct control *c, const char *lines)
     return false;
 }
 
-int burst_check(struct control *c, const struct job *j, const Pb__JobSpec *spec, struct err *err)
+static int check_lines(struct control *c, const struct job *j, const Pb__JobSpec *spec,
+                       struct err *err)
 {
     const char *pool = NULL;
     uint64_t size = 0;
@@ -103,7 +104,7 @@ static struct job_burst *make_buffer(const char *lines)
 
 int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
 {
-    int rc = burst_check(c, j, spec, err);
+    int rc = check_lines(c, j, spec, err);
     if (rc == 0)
         j->burst = make_buffer(spec->burst_buffer);
     return rc;
@@ -134,6 +135,14 @@ static uint64_t count_needed(const struct job *j, const struct burst_pool *pool)
     return sum;
 }
 
+static int refuse_needed(const struct burst_pool *pool, uint64_t needed, struct err *err)
+{
+    return err_set(err, -ERR_BURST,
+                   "%s: pool '%s' has %llu, %llu requested by all components together",
+                   err_text(ERR_BURST), pool->name, (unsigned long long)pool->total,
+                   (unsigned long long)needed);
+}
+
 int burst_check_set(const struct control *c, const struct job *leader, struct err *err)
 {
     if (!burst_is_on(c))
@@ -141,12 +150,27 @@ int burst_check_set(const struct control *c, const struct job *leader, struct er
     vec_foreach (&c->burst->pools, pool) {
         uint64_t needed = count_needed(leader, pool);
         if (needed > pool->total)
-            return err_set(err, -ERR_BURST,
-                           "%s: pool '%s' has %llu, %llu requested by all components together",
-                           err_text(ERR_BURST), pool->name, (unsigned long long)pool->total,
-                           (unsigned long long)needed);
+            return refuse_needed(pool, needed, err);
     }
     return 0;
+}
+
+int burst_check_change(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
+{
+    int rc = check_lines(c, j, spec, err);
+    if (rc != 0 || !j->set || !burst_is_on(c))
+        return rc;
+    struct job_burst *old = j->burst, *next = make_buffer(spec->burst_buffer);
+    vec_foreach (&c->burst->pools, pool) {
+        uint64_t before = count_needed(j, pool);
+        j->burst = next;
+        uint64_t needed = count_needed(j, pool);
+        j->burst = old;
+        if (rc == 0 && needed > pool->total && needed > before)
+            rc = refuse_needed(pool, needed, err);
+    }
+    burst_free(next);
+    return rc;
 }
 
 void burst_admit(struct control *c, struct job *j)

@@ -43,11 +43,12 @@ struct burst_desk {
 
 /* Initialises the burst buffer of a new job from its request. -ERR_BURST, -ERR_BURST_ACCESS. */
 int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
-/* Runs the checks of burst_begin_job() only. */
-int burst_check(struct control *c, const struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* Whether the buffers of all components of a new job set together fit into the pools. -ERR_BURST.
  */
 int burst_check_set(const struct control *c, const struct job *leader, struct err *err);
+/* Checks changed lines of a pending job like burst_begin_job(). A component is also refused when
+ * its set would then need more of a pool than the pool has and more than before. */
+int burst_check_change(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* The burst buffer lines of a pending job were changed and checked: tears down the existing buffer
  * first. */
 void burst_change(struct control *c, struct job *j);

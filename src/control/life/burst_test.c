@@ -765,6 +765,23 @@ static void a_set_has_all_of_its_buffers_or_none(void **state)
     fixture_free(f);
 }
 
+/* A change may not make the buffers of a set larger than the pool; it may make them smaller. */
+static void a_changed_component_still_fits_with_its_set(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    const char *half = "#BB_LUA pool=p capacity=50", *most = "#BB_LUA pool=p capacity=90";
+    (void)state;
+    fixture_pass(f, 1);
+    uint32_t large = (uint32_t)submit_pair(f, most, most); /* the pools are still unknown */
+    give_pools(f, "p 100 10\n");
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, large + 1, "#BB_LUA pool=p capacity=80"), 0);
+    uint32_t id = (uint32_t)submit_pair(f, half, half);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id + 1, "#BB_LUA pool=p capacity=60"),
+                     ERR_BURST);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "pool 'p' has 100, 110 requested"));
+    fixture_free(f);
+}
+
 /* HET-25, HET-115: the buffers of components 0 and 2 become ready in this order. */
 static void check_set(uint32_t first, uint32_t last)
 {
@@ -863,6 +880,7 @@ int main(void)
         cmocka_unit_test(requeued_job_passes_all_phases_again),
         cmocka_unit_test(capacity_of_a_pool_is_limited),
         cmocka_unit_test(a_set_has_all_of_its_buffers_or_none),
+        cmocka_unit_test(a_changed_component_still_fits_with_its_set),
         cmocka_unit_test(a_buffer_belongs_to_one_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
