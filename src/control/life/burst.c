@@ -120,14 +120,14 @@ static uint64_t round_up(const struct burst_pool *pool, uint64_t size)
 }
 
 /* Returns the space of the pool that the job, or all components of its set, need at the same
- * time. */
-static uint64_t count_needed(const struct job *j, const struct burst_pool *pool)
+ * time. missing: only for the buffers that are not yet set up. */
+static uint64_t count_needed(const struct job *j, const struct burst_pool *pool, bool missing)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         const struct job *component = job_set_component(j, i);
         const struct job_burst *b = component && !job_is_final(component) ? component->burst : NULL;
-        if (!b || !str_eq(b->pool, pool->name))
+        if (!b || !str_eq(b->pool, pool->name) || (missing && b->phase != BURST_PENDING))
             continue;
         uint64_t size = round_up(pool, b->size);
         sum = size < UINT64_MAX - sum ? sum + size : UINT64_MAX;
@@ -148,7 +148,7 @@ int burst_check_set(const struct control *c, const struct job *leader, struct er
     if (!burst_is_on(c))
         return 0;
     vec_foreach (&c->burst->pools, pool) {
-        uint64_t needed = count_needed(leader, pool);
+        uint64_t needed = count_needed(leader, pool, false);
         if (needed > pool->total)
             return refuse_needed(pool, needed, err);
     }
@@ -162,9 +162,9 @@ int burst_check_change(struct control *c, struct job *j, const Pb__JobSpec *spec
         return rc;
     struct job_burst *old = j->burst, *next = make_buffer(spec->burst_buffer);
     vec_foreach (&c->burst->pools, pool) {
-        uint64_t before = count_needed(j, pool);
+        uint64_t before = count_needed(j, pool, false);
         j->burst = next;
-        uint64_t needed = count_needed(j, pool);
+        uint64_t needed = count_needed(j, pool, false);
         j->burst = old;
         if (rc == 0 && needed > pool->total && needed > before)
             rc = refuse_needed(pool, needed, err);
@@ -655,14 +655,28 @@ static bool is_first_for_pool(const struct control *c, const struct job *j,
             return true;
         if (other && other->burst && other->state == PB__JOB_STATE__PENDING &&
             other->reason == REASON_BURST_BUFFER_RESOURCES &&
-            str_eq(other->burst->pool, pool->name) && count_needed(other, pool) <= pool->total)
+            str_eq(other->burst->pool, pool->name) &&
+            count_needed(other, pool, false) <= pool->total)
             return false;
     }
     return true;
 }
 
+/* Whether a component of its set already has space of the pool. */
+static bool set_has_buffer(const struct job *j, const struct burst_pool *pool)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < job_set_count(j) && !found; i++) {
+        const struct job *component = job_set_component(j, i);
+        found = component && burst_exists(component->burst) &&
+                str_eq(component->burst->pool, pool->name);
+    }
+    return found;
+}
+
 /* Whether the pool has space. *size: size of the buffer, rounded up to the granularity. A component
- * gets none of a pool that is too small for all components. */
+ * needs space for all buffers of its set that are not yet set up: so two sets never have parts of
+ * the pool and wait for each other. For the same reason a set that has a part waits for no turn. */
 static bool has_room(const struct control *c, const struct job *j, uint64_t *size)
 {
     const struct job_burst *b = j->burst;
@@ -672,10 +686,11 @@ static bool has_room(const struct control *c, const struct job *j, uint64_t *siz
     const struct burst_pool *pool = burst_find_pool(c, b->pool, strlen(b->pool));
     if (!pool)
         return false;
-    uint64_t used = burst_pool_used(c, b->pool);
+    uint64_t used = burst_pool_used(c, b->pool), missing = count_needed(j, pool, true);
     *size = round_up(pool, b->size);
-    return count_needed(j, pool) <= pool->total && *size <= pool->total &&
-           used <= pool->total - *size && is_first_for_pool(c, j, pool);
+    return count_needed(j, pool, false) <= pool->total && missing <= pool->total &&
+           used <= pool->total - missing &&
+           (set_has_buffer(j, pool) || is_first_for_pool(c, j, pool));
 }
 
 /* The job had ended, with its buffer, and was requeued. */

@@ -114,13 +114,19 @@ static void expect_detail(struct fixture *f, uint32_t id, const char *text)
         fail_msg("'%s' without '%s'", live->reason_detail ? live->reason_detail : "", text);
 }
 
-static void release_job(struct fixture *f, uint32_t id)
+static void set_hold(struct fixture *f, uint32_t id, bool hold)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
     m.job_id = id;
     m.has_hold = true;
+    m.hold = hold;
     assert_int_equal(fixture_update_job(f, &root, &m), 0);
+}
+
+static void release_job(struct fixture *f, uint32_t id)
+{
+    set_hold(f, id, false);
 }
 
 /* Answers every call until the job can start. */
@@ -782,6 +788,30 @@ static void a_changed_component_still_fits_with_its_set(void **state)
     fixture_free(f);
 }
 
+/* The second components of two sets are held while their first ones could be staged in. */
+static void two_sets_never_wait_for_each_other(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    const char *half = "#BB_LUA pool=p capacity=50", *quarter = "#BB_LUA pool=p capacity=25";
+    (void)state;
+    fixture_pass(f, 1);
+    uint32_t a = (uint32_t)submit_pair(f, half, half);
+    uint32_t b = (uint32_t)submit_pair(f, half, half);
+    set_hold(f, a + 1, true);
+    set_hold(f, b + 1, true);
+    give_pools(f, "p 100 1\n");
+    expect_state(f, a, "staging-in", "BurstBufferStageIn");
+    expect_state(f, b, "pending", "BurstBufferResources"); /* 50 are free, 100 are missing */
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, b + 1, quarter), 0);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, b, quarter), 0);
+    expect_state(f, b, "staging-in", "BurstBufferStageIn");
+    release_job(f, a + 1);
+    expect_state(f, a + 1, "pending", "BurstBufferResources"); /* 25 are free */
+    release_job(f, b + 1);
+    expect_state(f, b + 1, "staging-in", "BurstBufferStageIn"); /* though it comes later */
+    fixture_free(f);
+}
+
 /* HET-25, HET-115: the buffers of components 0 and 2 become ready in this order. */
 static void check_set(uint32_t first, uint32_t last)
 {
@@ -881,6 +911,7 @@ int main(void)
         cmocka_unit_test(capacity_of_a_pool_is_limited),
         cmocka_unit_test(a_set_has_all_of_its_buffers_or_none),
         cmocka_unit_test(a_changed_component_still_fits_with_its_set),
+        cmocka_unit_test(two_sets_never_wait_for_each_other),
         cmocka_unit_test(a_buffer_belongs_to_one_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
