@@ -241,11 +241,16 @@ static int64_t lay_out_next(struct plan *p)
     return h->where.shares.len ? h->at_sec : 0;
 }
 
-static void begin_timeline(struct plan *p)
+static void forget_shadow(struct plan *p)
 {
     if (p->shadow)
         calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
+}
+
+static void begin_timeline(struct plan *p)
+{
+    forget_shadow(p);
     if (p->timeline && timeline_is_stale(p->timeline)) {
         planned_start_forget(p);
         p->fills = true;
@@ -296,8 +301,7 @@ static void make_shadow(struct plan *p, const struct job *j, struct plan_head *h
             h->at_sec = at;
         }
     } else {
-        calendar_done(cal);
-        free(take_ptr(p->shadow));
+        forget_shadow(p);
     }
     select_done(&where);
 }
@@ -344,9 +348,7 @@ void planned_start_set_time(struct plan *p, int64_t now_sec)
 
 void planned_start_forget(struct plan *p)
 {
-    if (p->shadow)
-        calendar_done(&p->shadow->calendar);
-    free(take_ptr(p->shadow));
+    forget_shadow(p);
     if (p->timeline)
         calendar_done(&p->timeline->calendar);
     free(take_ptr(p->timeline));
@@ -408,7 +410,7 @@ void planned_start_remove(struct plan *p, const struct job *j)
 }
 
 /* Returns the last time before 'until' at which a planned start begins; INT64_MIN: none. */
-static int64_t place_before(const struct plan *p, int64_t until)
+static int64_t last_start_before(const struct plan *p, int64_t until)
 {
     int64_t last = INT64_MIN;
     if (p->shadow)
@@ -429,7 +431,7 @@ int64_t planned_start_shorten(struct plan *p, const struct job *j, const struct 
     if (j->limit_sec < INT64_MAX - p->now_sec)
         until = p->now_sec + j->limit_sec;
     while (!limit) {
-        until = place_before(p, until);
+        until = last_start_before(p, until);
         if (until == INT64_MIN || until - p->now_sec < j->time_min_sec)
             break;
         select_clear(where);
