@@ -72,9 +72,7 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
 
 int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
 {
-    if (id->has_set_offset)
-        return named_component(c, id, out, err);
-    if (named_lost_leader(c, id))
+    if (id->has_set_offset || named_lost_leader(c, id))
         return named_component(c, id, out, err);
     struct job *j = named_any(c, id);
     if (!j)

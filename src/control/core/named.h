@@ -17,8 +17,9 @@ struct control;
                   .has_set_offset = (r)->has_set_offset,                                           \
                   .set_offset = (r)->set_offset})
 
-/* Returns any record that the id names, which suffices to check ownership. For an offset that does
- * not exist, or a leader whose record is lost: another component of the job. NULL: the id is
+/* Returns any record that the id names, only to check ownership: a request that acts on a record
+ * finds it with a function below. For an offset that does not exist, or a leader whose record is
+ * lost, it is another component of the job; for a job array it is any element. NULL: the id is
  * unknown. */
 struct job *named_any(const struct control *c, const Pb__StepId *id);
 /* Whether the id is that of a leader whose record is lost, and so names the other components. */
