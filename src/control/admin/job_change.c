@@ -259,6 +259,44 @@ static void merge_fields(Pb__JobSpec *spec, const Pb__JobSpec *set)
         spec->has_mem_per_node_mib = false;
 }
 
+/* Whether the change is about licences, or about the nodes where they apply. Any other change is
+ * made to a job too that requests more than there is since a count was lowered. */
+static bool changes_licenses(const Pb__JobSpec *set)
+{
+    return set->licenses || set->partition || set->reservation || set->req_nodes ||
+           set->exc_nodes || set->has_min_nodes;
+}
+
+/* Exchanges the licences of the request for each partition for those of the list. */
+static void exchange_licenses(struct job *j, struct license_needs *list)
+{
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
+        struct license_needs own = j->want.licenses;
+        j->want.licenses = list[i];
+        list[i] = own;
+    }
+    job_partitions_select_first(j);
+}
+
+/* Without its licences if these are not what is changed: otherwise nodes that have too few of them
+ * would count as nodes that it does not fit. */
+static int check_feasible(struct control *c, struct job *j, const Pb__JobSpec *set,
+                          const Pb__JobSpec *spec, struct err *err)
+{
+    bool in_full = changes_licenses(set);
+    _cleanup_free_ struct license_needs *hidden =
+        mem_new_array(struct license_needs, job_partitions_count(j));
+    if (!in_full)
+        exchange_licenses(j, hidden);
+    int rc = in_full ? submit_check_possible(c, j, err) : submit_check_partitions(c, j, err);
+    if (rc != 0)
+        rc = relax_explain_misfit(c->cluster, j, spec, err);
+    if (!in_full)
+        exchange_licenses(j, hidden);
+    return rc;
+}
+
 /* Check, and feasible: the job asks for what the changed spec says. */
 static int check_changed(struct control *c, const struct caller *who, struct job *j,
                          const Pb__JobSpec *set, const Pb__JobSpec *spec, struct err *err)
@@ -267,7 +305,7 @@ static int check_changed(struct control *c, const struct caller *who, struct job
     if (set->has_time_min_sec || set->has_time_limit_sec)
         rc = submit_check_time_min(j, spec, find_limit_sec(set, j), err);
     if (rc == 0 && j->state == PB__JOB_STATE__PENDING && !j->is_unfit)
-        rc = submit_check_possible(c, j, err) ? relax_explain_misfit(c->cluster, j, spec, err) : 0;
+        rc = check_feasible(c, j, set, spec, err);
     bool cut = j->state != PB__JOB_STATE__PENDING && j->deadline_at > control_wall(c);
     if (rc == 0 && set->has_deadline_at_sec && !cut) /* it ends a running job earlier */
         rc = deadline_check(c, j, err);
