@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hierarchical resources with real daemons: HRES-10, HRES-11, HRES-42 to HRES-48, HRES-51."""
+"""Hierarchical resources with real daemons: HRES-10, HRES-11, HRES-15, HRES-42 to HRES-48, HRES-51."""
 import pathlib
 import re
 import shlex
@@ -180,6 +180,52 @@ def test_reservation_of_layers_alone(hres):
     hres.run(f"scontrol delete reservation={name}").ok()
 
 
+def test_reservation_of_a_layer_of_each_node(hres):
+    """HRES-43, HRES-45: of a layer in mode 3 a reservation keeps units, which its own jobs get."""
+    name = hres.run("scontrol create reservation starttime=now duration=60 users=root flags=license_only licenses=power(n[1-2]):30000").ok().split()[-1]
+    assert layers(hres, "power")["n[1-2]"] == ("40000", "0", "35000", "30000")
+    outside = job(hres, "-L", "power:10000", "-w", "n1")
+    eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(outside)]).ok().strip() == "Licenses", "5000 are left")
+    inside = job(hres, "-L", "power:10000", "-w", "n1", f"--reservation={name}")
+    hres.wait_state(inside, "RUNNING")
+    end(hres, inside, outside)
+    hres.run(f"scontrol delete reservation={name}").ok()
+
+
+def test_job_outlives_the_loss_of_its_resource(hres):
+    """HRES-15: a held job whose resource is gone after a restart of the controller is not lost, and runs once the resource is back."""
+    held = job(hres, "-H", "-L", "power:full_node", "-w", "n1")
+    hres.kill("slurmctld")
+    (hres.dir / "resources.yaml").write_text(scaled().replace("resource: power", "resource: energy"))
+    hres.start_controller()
+    hres.wait_ready()
+    assert hres.state(held) == "PENDING"
+    hres.run(f"scontrol release {held}").ok()
+    eventually(lambda: hres.run(["squeue", "-h", "-o", "%T %r", "-j", str(held)]).ok().strip() == "PENDING Licenses", "it waits for the resource")
+    (hres.dir / "resources.yaml").write_text(scaled())
+    hres.run("scontrol reconfigure").ok()
+    hres.wait_state(held, "RUNNING")
+    end(hres, held)
+
+
+def test_holders_of_a_layer_and_the_expected_start(hres):
+    """HRES-51: sluice why names the job that holds a layer, and foresees the start at its end, as squeue --start does; sluice hres has the amounts."""
+    name = hres.run("scontrol create reservation starttime=now duration=60 users=root flags=license_only licenses=flat(n1):3").ok().split()[-1]
+    first = job(hres, "-L", "flat:5", "-w", "n1", "-t", "10")
+    hres.wait_state(first, "RUNNING")
+    tree = [line.split() for line in hres.run("sluice hres flat").ok().splitlines()]
+    columns = {row[-6]: row[-5:] for row in tree[2:]}
+    assert tree[1] == ["LAYER", "TOTAL", "BASE", "RESERVED", "USED", "FREE"] and columns["n[1-2]"] == ["12", "0", "3", "5", "7"], tree
+    waiting = job(hres, "-L", "flat:6", "-w", "n1", "-t", "10")
+    eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(waiting)]).ok().strip() == "Licenses", "it waits for the layer")
+    said = hres.json(f"sluice why --json {waiting}")["why"][0]
+    assert (said["rule"], said["resource"], said["need"]) == ("licenses", "license:flat(n[1-2])", 6), said
+    assert said["holders"][0]["job_id"] == first and said["start_at"] == said["holders"][0]["end_at"], said
+    eventually(lambda: hres.run(["squeue", "-h", "--start", "-j", str(waiting), "-o", "%S"]).ok().strip() == hres.job(first)["EndTime"], "it starts then")
+    end(hres, waiting, first)
+    hres.run(f"scontrol delete reservation={name}").ok()
+
+
 def test_impossible_alternative_is_reported(hres):
     """With '|' one alternative is enough: an alternative that no layer can satisfy changes nothing, in any order."""
     for asked in "flat:13|natural:1", "natural:1|flat:13", "matlab:999|natural:1", "flat:13|flat:14|natural:1":
@@ -193,7 +239,7 @@ def test_impossible_alternative_is_reported(hres):
 
 
 def test_arrays_sets_and_test_only(hres):
-    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only refuses nothing because of running jobs,
+    """HRES-40, HRES-50: elements of an array take turns; an arbitrary distribution counts each node once; one component of a set may use layers; --test-only refuses nothing because of running jobs,
     and estimates a start after them."""
     array = job(hres, "-a", "0-3", "-L", "flat:6", "-w", "n1", "-t", "10")
     eventually(lambda: used(hres, "flat").get("n[1-2]") == 12, "two elements run")
@@ -206,6 +252,9 @@ def test_arrays_sets_and_test_only(hres):
     hres.run(["scancel", str(array)]).ok()
     hres.wait(array)
     hres.run(["salloc", "-Q", "-L", "flat", ":", "-L", "flat", "true"]).fails("components 0 and 1 request hierarchical resources: only one component of a heterogeneous job")
+    told = hres.run(["salloc", "-Q", "-m", "arbitrary", "-w", "n3,n1,n3", "-L", "power:full_node", "scontrol", "-o", "show", "license", "power"]).ok()
+    in_use = dict(re.search(r"Used=(\d+) .*Nodes=(\S+)", line).group(2, 1) for line in told.splitlines())
+    assert {nodes: n for nodes, n in in_use.items() if n != "0"} == {"n[1-2]": "1000", "n[3-4]": "1000", "n[1-4]": "2000", "n[1-8]": "2000"}
     told = hres.run(["salloc", "-Q", "-w", "n8", ":", "-w", "n1", "-L", "flat:2", "scontrol", "-o", "show", "license", "flat"]).ok()
     assert "Used=2 Free=10 Reserved=0 Remote=no Nodes=n[1-2]" in told and "Used=0 Free=12 Reserved=0 Remote=no Nodes=n[7-8]" in told
 
@@ -309,6 +358,7 @@ def test_why_a_count_or_a_variable_keeps_a_job(hres):
     def short(submission, command, lack, resource, have, need):
         held = next(submission)
         command()
+        hres.run(f"scontrol update JobId={held} nice=5 comment=x").ok()  # it is no matter of licences
         said = next(submission)
         assert (said["rule"], said["lack"], said["resource"], said["have"], said["need"]) == ("too_few", lack, f"license:{resource}", have, need)
         change = said["changes"][0]
@@ -347,6 +397,25 @@ def test_why_a_count_or_a_variable_keeps_a_job(hres):
     edit("", "")
     hres.wait_state(held, "RUNNING")
     end(hres, held)
+
+
+def test_job_whose_request_became_invalid_can_be_updated(hres):
+    """HRES-11, HRES-15: a count below the request of a job that waits for its begin time: all but its licences and nodes can be updated, and no
+    start is foreseen."""
+    hres.wait_ready()
+    later = job(hres, "--begin=now+1hour", "-L", "flat:4", "-w", "n1")
+    assert "Expected start: not foreseeable" not in hres.run(f"sluice why {later}").ok()
+    hres.run("scontrol update license=flat(n[1-2]) count=2").ok()
+    for change in "nice=5 comment=x", "JobName=other", "TimeLimit=30", "StartTime=now+2hours", "Requeue=0":
+        hres.run(f"scontrol update JobId={later} {change}").ok()
+    for change in "Licenses=flat:3", "ReqNodeList=n2", "NumNodes=1":
+        hres.run(f"scontrol update JobId={later} {change}").fails("Invalid license specification", "flat(n[1-2]) has 2")
+    why = hres.run(f"sluice why {later}").ok()
+    assert "flat(n[1-2]) has 2 (12 in resources.yaml)" in why and "Expected start: not foreseeable\n" in why + "\n", why
+    hres.run(f"scontrol update JobId={later} Licenses=flat:2").ok()
+    assert "Expected start: not foreseeable" not in hres.run(f"sluice why {later}").ok()
+    end(hres, later)
+    hres.run("scontrol update license=flat(n[1-2]) count=file").ok()
 
 
 def test_changed_layer_file_takes_effect(hres):

@@ -172,9 +172,24 @@ static void put_scarce_nodes(struct why *w, const struct job *j)
         why_put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
 }
 
+/* Of a job that does not wait for licences yet: what it will never have. */
+static void put_never(struct why *w, const struct job *j)
+{
+    bool is_gone = false;
+    vec_foreach (&j->want.licenses.list, need)
+        is_gone = is_gone || need->at < 0;
+    if (is_gone)
+        put_gone(w, j);
+    else
+        put_too_few(w, j);
+}
+
 static void put_scarce(struct why *w, const struct job *j)
 {
-    if (w->rule == WHY_TOO_FEW)
+    bool is_told = w->answer->has_start_at;
+    if (w->rule == WHY_BEGIN_TIME && !is_told && license_possible(w->cluster, j, NULL) != 0)
+        put_never(w, j);
+    else if (w->rule == WHY_TOO_FEW)
         put_too_few(w, j);
     else if (w->rule == WHY_LICENSE_GONE)
         put_gone(w, j);

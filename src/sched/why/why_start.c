@@ -352,7 +352,7 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
         return false;
     }
     if (w->rule == WHY_BEGIN_TIME && j->begin_at > at)
-        at = j->begin_at;
+        at = license_possible(w->cluster, j, NULL) == 0 ? j->begin_at : 0;
     bool is_endless = at > 0 && waits_for_endless(w, at);
     bool is_for_nodes = w->rule == WHY_RESOURCES || w->rule == WHY_BEHIND;
     if (is_endless || (!at && is_for_nodes))
