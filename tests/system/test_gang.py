@@ -131,18 +131,19 @@ def test_srun_in_a_suspended_batch_job_reports_the_suspension(make_cluster):
     assert said() == [*DISABLED, "done"]
 
 
-# The program prints its pid and its GPU, and then a line at each tick of a timer: "runs" and the signals that came since the line before.
-SIGNALS = """exec python3 -uc '
-import os, signal
+# The program prints its pid and its GPU, and then a line at each tick of a timer: the time in ticks and the signals that came since the line before.
+TICK = 0.05
+SIGNALS = f"""exec python3 -uc '
+import os, signal, time
 seen = []
 for name in ("TSTP", "CONT", "USR1"):
     signal.signal(getattr(signal, "SIG" + name), lambda number, frame, name=name: seen.append(name))
 print(os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+signal.setitimer(signal.ITIMER_REAL, {TICK}, {TICK})
 while True:
     signal.sigwait([signal.SIGALRM])
-    print("runs", *seen)
+    print(int(time.monotonic() / {TICK}), *seen)
     seen.clear()
 '"""
 
@@ -171,10 +172,45 @@ def test_job_gets_the_signals_of_its_turns(make_cluster):
     eventually(lambda: "USR1" in c.output(one, "out-{}"), "it gets the signal")
     said = c.output(one, "out-{}").splitlines()
     stop = next(i for i, line in enumerate(said) if "TSTP" in line)
-    assert said[stop + 1] == "runs"  # for the grace time
+    assert len(said[stop + 1].split()) == 1  # a tick without a signal
+    last = next(i for i, line in enumerate(said) if i > stop and "CONT" in line) - 1
+    ran = int(said[last].split()[0]) - int(said[stop].split()[0])
+    assert ran * TICK >= 1, ran  # of the two seconds that it has: it may not have had a CPU at their end
     assert any("CONT" in line for line in said[stop + 2:]) and not any("USR1" in line for line in said[:stop])
     devices = [c.output(job, "out-{}").split()[1] for job in (one, two)]
     assert sorted(devices) == ["0", "1"], devices
+
+
+def test_jobs_with_devices_do_not_take_turns_by_default(make_cluster):
+    """GANG-62: without GangDevices a job with a GPU waits for the CPUs of another one, and sluice why prints the cause."""
+    c = make_cluster(nodes=1, start=False, conf=GANG + "GresTypes=gpu\n", node_conf="Gres=gpu:2", partitions=[shared("main", "ALL") + " Default=YES"])
+    (c.dir / "gres.conf").write_text("Name=gpu Count=2\n")
+    c.start()
+    one, two = (submit(c, "main", "-n4", "--gres=gpu:1") for _ in range(2))
+    c.wait_state(one, "RUNNING")
+    assert c.state(two) == "PENDING"
+    assert "the job has generic resources, and GangDevices=no" in c.run(f"sluice why {two}").ok()
+    c.run(f"scancel {one}").ok()
+    c.wait_state(two, "RUNNING")
+
+
+def test_resumed_job_takes_turns(make_cluster):
+    """GANG-59: a job starts on the CPUs of a job that is suspended with scontrol, and both take turns once that one is resumed."""
+    c = make_cluster(nodes=1, conf=GANG + "PreemptParameters=suspend_grace_time=0\n", partitions=[shared("main", "ALL") + " Default=YES"])
+    one = submit(c, "main", "-n4")
+    c.wait_state(one, "RUNNING")
+    c.run(f"scontrol suspend {one}").ok()
+    two = submit(c, "main", "-n4")
+    c.wait_state(two, "RUNNING")
+    assert c.state(one) == "SUSPENDED"
+    c.run(f"scontrol resume {one}").ok()
+    watch, turns = Watch(c, "main"), [f"R {one}, S {two}", f"R {two}, S {one}"]
+
+    def alternate():
+        watch.look()
+        return all(watch.seen["main"].count(turn) >= 2 for turn in turns)
+    eventually(alternate, lambda: f"both take turns: {watch.seen}")
+    assert set(watch.seen["main"]) == set(turns)
 
 
 @pytest.mark.slow
@@ -261,7 +297,7 @@ def test_examples_with_cores_and_cpus(make_cluster):
         watch.expect(active=expected[word])
     cores, cpus = clusters.values()
     ran = seconds(cores)
-    assert abs(ran[3] - ran[1] - ran[5]) <= 2
+    assert abs(ran[3] - ran[1] - ran[5]) <= 2 and abs(ran[4] - ran[2] - ran[6]) <= 2
     ran = seconds(cpus).values()
     assert max(ran) - min(ran) <= SLICE + 1
 

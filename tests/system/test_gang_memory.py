@@ -76,6 +76,11 @@ def test_default_memory_applies(make_cluster):
         got, fields = memory(c, *options)
         key, _, value = shown.partition("=")
         assert (got, fields[key]) == (mib, value), options
+    c.stop()
+    c.conf_file.write_text(c.conf_file.read_text().replace("DefMemPerCPU=100\n", "DefMemPerNode=600\n"))
+    c.start()
+    got, fields = memory(c, "-n2")
+    assert (got, fields["MinMemoryNode"]) == (600, "600M")
 
 
 def test_memory_limits_apply(make_cluster):
