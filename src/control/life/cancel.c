@@ -459,11 +459,14 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     return any ? 0 : first;
 }
 
-/* Finds the records for cancelling a job, or for a step: set_is_meant_whole() is about jobs
- * only. */
+/* Finds the records for cancelling a job, or for a step: set_is_meant_whole() is about jobs only. A
+ * step without an offset is one of component 0, whose record may be lost. */
 static int find_targets(struct control *c, const Pb__StepId *id, struct split_list *parts,
                         struct err *err)
 {
+    struct job *leader;
+    if (id->has_step_id && !id->array_tasks && named_lost_leader(c, id))
+        return named_component(c, id, &leader, err);
     return id->has_step_id ? split_targets(c, id, parts, err)
                            : split_whole_targets(c, id, parts, err);
 }

@@ -517,6 +517,47 @@ static void expect_missing(struct fixture *f, uint32_t id, const char *text)
     assert_string_equal(job->live->reason_detail, text);
 }
 
+/* Step 0 of the id is one of component 0, never that of another component. */
+static void refuse_step_of_lost_leader(struct fixture *f, uint32_t id)
+{
+    Pb__JobSignal m = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+    struct caller user = FIXTURE_USER;
+    target.job_id = id;
+    target.has_step_id = true;
+    m.target = targets;
+    m.n_target = 1;
+    control_job_signal(f->control, ++f->last_call, &user, &m);
+    fixture_turn(f);
+    const struct fixture_reply *reply = &vec_last(&f->replies);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(reply->call, f->last_call);
+    const Pb__JobSignalReply *r =
+        arena_unpack(&arena, &pb__job_signal_reply__descriptor, reply->data.data, reply->data.len);
+    assert_int_equal(r->results[0]->code, ERR_NO_JOB);
+    assert_non_null(strstr(r->results[0]->text, "component 0"));
+}
+
+/* The record with the id of an array is lost: the id is not that of another element's allocation.
+ */
+static void id_of_a_lost_array_record_names_no_allocation(void **state)
+{
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec spec = fixture_spec(1, 1);
+    Pb__JobIdRequest info = PB__JOB_ID_REQUEST__INIT;
+    (void)state;
+    spec.array_inx = (char *)"0-1";
+    info.job_id = (uint32_t)fixture_submit(f, &user, &spec);
+    damage(f, info.job_id);
+    fixture_restart(f);
+    control_alloc_info(f->control, ++f->last_call, &user, &info);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_NO_JOB);
+    fixture_free(f);
+}
+
 /* A record of one component is damaged: the others wait, with a reason that names it and that stays
  * whatever is asked, or run until somebody ends the leader. A release is refused. */
 static void damaged_record_splits_a_set(void **state)
@@ -536,6 +577,7 @@ static void damaged_record_splits_a_set(void **state)
     damage(f, second + 1); /* another component */
     fixture_restart(f);
     assert_int_equal(fixture_state(f, runs + 1), PB__JOB_STATE__RUNNING);
+    refuse_step_of_lost_leader(f, runs);
     const Pb__JobRecord *waits = fixture_job(f, &arena, first + 1);
     assert_int_equal(waits->live->state, PB__JOB_STATE__PENDING);
     _cleanup_free_ char *text =
@@ -660,6 +702,7 @@ int main(void)
         cmocka_unit_test(hold_is_the_reason_of_the_held_component),
         cmocka_unit_test(node_missing_at_a_restart_ends_the_set),
         cmocka_unit_test(damaged_record_splits_a_set),
+        cmocka_unit_test(id_of_a_lost_array_record_names_no_allocation),
         cmocka_unit_test(random_faults_never_split_a_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

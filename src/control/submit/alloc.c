@@ -139,16 +139,14 @@ void control_alloc_info(struct control *c, uint64_t call, const struct caller *w
                         const Pb__JobIdRequest *r)
 {
     const Pb__StepId id = NAMED_JOB(r);
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    bool by_set = r->has_set_offset || named_lost_leader(c, &id);
+    struct job *j = by_set ? named_any(c, &id) : cluster_find_job(c->cluster, r->job_id);
     struct err err = {0};
-    if (!j || r->has_set_offset)
-        j = named_any(c, &id);
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (!control_owns(who, j))
         control_refuse_code(c, call, control_denial(c, who, j), NULL);
-    else if ((r->has_set_offset || named_lost_leader(c, &id)) &&
-             named_component(c, &id, &j, &err) != 0)
+    else if (by_set && named_component(c, &id, &j, &err) != 0)
         control_refuse(c, call, &err);
     else if (j->state == PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
