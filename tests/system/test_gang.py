@@ -4,10 +4,12 @@ import datetime
 import itertools
 import pathlib
 import re
+import subprocess
 
 import pytest
 
 from harness import eventually
+from test_simulation import ENV
 
 TOP = pathlib.Path(__file__).parents[2]
 SLICE = 5
@@ -300,6 +302,25 @@ def test_examples_with_cores_and_cpus(make_cluster):
     assert abs(ran[3] - ran[1] - ran[5]) <= 2 and abs(ran[4] - ran[2] - ran[6]) <= 2
     ran = seconds(cpus).values()
     assert max(ran) - min(ran) <= SLICE + 1
+
+
+@pytest.mark.parametrize("word, turns", [
+    ("CR_Core_Memory", {0: ("56", ""), 30: ("12", "56"), 60: ("56", "12"), 90: ("12", "56")}),
+    ("CR_CPU_Memory", {0: ("56", ""), 30: ("34", "56"), 60: ("12", "34"), 90: ("56", "12")})])
+def test_slices_of_the_guide_in_virtual_time(tmp_path, word, turns):
+    """GANG-54 to GANG-57: the guide's cluster, jobs and slices of 30 seconds: which jobs stop, and which go on."""
+    plan = tmp_path / "plan"
+    conf = ("SelectType=select/cons_res", f"SelectTypeParameters={word}", "PreemptMode=GANG", "PreemptParameters=suspend_grace_time=0")
+    jobs = (f"job at={n} kind=batch id={n} limit=3600 run=300000 tasks=10 min-nodes=5 part=active mem=10" for n in range(1, 7))
+    plan.write_text("\n".join(["run seed=1", *(f"conf set={line}" for line in conf), "node id=1 count=5 sockets=2 cores=4 mem=2000",
+                               "part part=active nodes=n[1-5] options=OverSubscribe=FORCE:4", *jobs]) + "\n")
+    done = subprocess.run(["slurmsim", f"--plan={plan}", "--verbose"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    seen = {at: ["", ""] for at in turns}
+    for ms, job, what in re.findall(r"^ *(\d+) ms control: job (\d) (suspended|resumed):", done.stdout, re.M):
+        if int(ms) // 1000 in seen:
+            seen[int(ms) // 1000][what == "resumed"] += job
+    assert {at: tuple("".join(sorted(jobs)) for jobs in pair) for at, pair in seen.items()} == turns
 
 
 def test_exclusive_job_takes_turns_with_all_cpus(make_cluster):
