@@ -294,7 +294,7 @@ static void test_failing_fork_is_reported_for_each_step(void **state)
         assert_int_equal(send(pair[0], "start", 5, 0), 5);
         n = recv(pair[0], bytes, sizeof(bytes), 0);
         assert_true(n > RPC_HEADER_SIZE);
-        assert_non_null(memmem(bytes, (size_t)n, "cannot make a process", 21));
+        assert_non_null(memmem(bytes, (size_t)n, "cannot create a process", 23));
         close(pair[0]);
     }
     close(fd);
