@@ -168,6 +168,9 @@ static void test_refusals_have_code_and_message(void **state)
     assert_refusal("local t = {} for i = 1, 30000 do t[i] = '' end\n"
                    "while true do table.concat(t) end",
                    -ERR_GENERIC, "too long");
+    assert_refusal("local t = {} for i = 1, 30000 do t[i] = i end for i = 1, 99 do table.sort(t)\n"
+                   "end return 1",
+                   -ERR_GENERIC, "too many elements");
     assert_refusal("local s = string.rep('x', 100000) while true do utf8.len(s) end", -ERR_GENERIC,
                    "too long");
     /* With their costs bounded, they do what they did. */
@@ -178,6 +181,8 @@ static void test_refusals_have_code_and_message(void **state)
     assert_refusal("local t = table.move({1, 2, 3}, 2, 3, 1) table.insert(t, 1, 7)\n"
                    "assert(table.remove(t, 2) == 2 and table.remove(t) == 3)\n"
                    "assert(table.concat(t, ',') == '7,3' and select('#', table.unpack(t)) == 2)\n"
+                   "local u = {3, 1, 2} table.sort(u) assert(u[1] == 1 and u[3] == 3)\n"
+                   "table.sort(u, function(a, b) return a > b end) assert(u[1] == 3)\n"
                    "assert(table.unpack(t, 2) == 3 and table.concat(t, '', 2, 2) == '3')\n"
                    "assert(utf8.len('a\\u{e4}b') == 3 and utf8.offset('a\\u{e4}b', 3) == 4)\n"
                    "return 2000",
