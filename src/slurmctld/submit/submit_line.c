@@ -320,7 +320,8 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
 static void on_again(void *ctx)
 {
     struct submit_line *l = ctx;
-    free(take_ptr(l->fault)); /* the reason of a failed start */
+    if (!l->helper) /* one that runs has reported that its plugins cannot be used */
+        free(take_ptr(l->fault));
     helper_start(l);
 }
 
@@ -364,6 +365,7 @@ static void helper_start(struct submit_line *l)
         start_failed(l, rc);
         return;
     }
+    assert(!l->helper && !l->watch);
     l->fd = ends[0];
     l->watch = loop_fd_new(l->loop, l->fd, LOOP_READ, on_line, l);
     l->helper = mem_new(struct helper);
