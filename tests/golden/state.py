@@ -74,8 +74,9 @@ def listing(c, ports):
     held = c.run("sbatch --parsable -H -o /dev/null --wrap true").ok()
     out.append(f"# the next job is {held}")
     text = "\n".join(out) + "\n"
-    for old, new in [(str(c.dir), "@DIR@"), *((str(p), f"@PORT{i or ''}@") for i, p in enumerate(ports))]:
-        text = text.replace(old, new)
+    text = text.replace(str(c.dir), "@DIR@")
+    for i, port in enumerate(ports):  # the number of a session may be that of a port
+        text = re.sub(rf"(?<!Sid=host:){port}", f"@PORT{i or ''}@", text)
     return text
 
 
