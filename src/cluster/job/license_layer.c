@@ -188,7 +188,7 @@ static void swap_keys(uint64_t *a, uint64_t *b)
     *b = key;
 }
 
-/* Moves so many of the least keys, which all differ, to the front, in no order: quickselect. */
+/* Quickselect: moves the 'most' smallest keys to the front, in no order. All keys differ. */
 static void move_least_first(uint64_t *keys, size_t len, size_t most)
 {
     size_t first = 0, end = len;

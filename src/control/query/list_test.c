@@ -49,7 +49,7 @@ static void test_filter_selects_nodes(void **state)
     struct fixture *f = fixture_new(NODES);
     expect_names(f, NULL, NULL, "n1 n2 n3 n4 n5 n6 m1");
     expect_names(f, "", NULL, "n1 n2 n3 n4 n5 n6 m1");
-    expect_names(f, "m1,n[2-3],ghost", NULL, "n2 n3 m1");
+    expect_names(f, "m1,n[2-3],unknown", NULL, "n2 n3 m1");
     expect_names(f, "n[", NULL, "");
     expect_names(f, NULL, "a", "n1 n2 n3");
     expect_names(f, NULL, "nosuch", "");
